@@ -1,0 +1,148 @@
+//! What can go wrong, in the two shapes the program has: a [`ToolError`] that an agent reads and can
+//! mend, and a [`StartError`] that ends the program with one line and an exit status.
+//!
+//! It does not decide who sees an error: `server/` turns tool errors into results with `isError`,
+//! `main.rs` prints start errors.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Exit status 0: done.
+pub const EXIT_OK: u8 = 0;
+/// Exit status 1: the program could not do its work (a file that cannot be served, a tool error in `call`).
+pub const EXIT_FAILURE: u8 = 1;
+/// Exit status 2: a flag, an environment variable or a configuration file is wrong.
+pub const EXIT_USAGE: u8 = 2;
+/// Exit status 3 of `indelible verify`: the chain is broken, or is not the one `--expect-head` names.
+pub const EXIT_BROKEN: u8 = 3;
+/// Exit status 4 of `indelible verify`: the file cannot be read as an Indelible database.
+pub const EXIT_UNREADABLE: u8 = 4;
+
+/// The stable name of a kind of tool error, sent as `_meta["indelible/code"]` of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ErrorCode {
+    /// The statement is not one SELECT, VALUES or WITH ... SELECT.
+    NotSelect,
+    /// The statement would change something its tool may not change.
+    NotReadOnly,
+    /// The policy refuses the statement; the text names the tool that allows it, if one does.
+    Refused,
+    /// More than one statement in one call.
+    MultipleStatements,
+    /// No statement: empty, or only comments.
+    EmptyStatement,
+    /// SQLite cannot parse the statement.
+    SyntaxError,
+    /// No such table or view.
+    UnknownTable,
+    /// No such column.
+    UnknownColumn,
+    /// The bound parameters do not fit the statement.
+    InvalidParams,
+    /// The tool's arguments do not fit its schema.
+    InvalidArguments,
+    /// The statement ran into its deadline and was stopped.
+    Timeout,
+    /// The client cancelled the call.
+    Cancelled,
+    /// A value, a statement or the memory it needs is larger than the limits allow.
+    TooBig,
+    /// Another process held the database lock for longer than the busy timeout.
+    Busy,
+    /// The file is damaged, or is no database.
+    Corrupt,
+    /// The worker process died; the statement's fate is in the text.
+    WorkerLost,
+    /// A snapshot could not be made, so the statement did not run.
+    SnapshotFailed,
+    /// Anything else SQLite reports, in its own words.
+    SqlError,
+}
+
+impl ErrorCode {
+    /// The name as sent: `NOT_SELECT`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotSelect => "NOT_SELECT",
+            Self::NotReadOnly => "NOT_READ_ONLY",
+            Self::Refused => "REFUSED",
+            Self::MultipleStatements => "MULTIPLE_STATEMENTS",
+            Self::EmptyStatement => "EMPTY_STATEMENT",
+            Self::SyntaxError => "SYNTAX_ERROR",
+            Self::UnknownTable => "UNKNOWN_TABLE",
+            Self::UnknownColumn => "UNKNOWN_COLUMN",
+            Self::InvalidParams => "INVALID_PARAMS",
+            Self::InvalidArguments => "INVALID_ARGUMENTS",
+            Self::Timeout => "TIMEOUT",
+            Self::Cancelled => "CANCELLED",
+            Self::TooBig => "TOO_BIG",
+            Self::Busy => "BUSY",
+            Self::Corrupt => "CORRUPT",
+            Self::WorkerLost => "WORKER_LOST",
+            Self::SnapshotFailed => "SNAPSHOT_FAILED",
+            Self::SqlError => "SQL_ERROR",
+        }
+    }
+}
+
+/// An error the agent can act on: a stable code and words that say what to do next.
+///
+/// The message is a lower-case fragment without a final period; SQLite's own words stay verbatim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolError {
+    /// The kind of error.
+    pub code: ErrorCode,
+    /// What happened and what to do instead.
+    pub message: String,
+}
+
+impl ToolError {
+    /// An error of this kind with these words.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    /// Arguments that do not fit the tool's schema.
+    pub fn arguments(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::InvalidArguments, message)
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ToolError {}
+
+/// An error that keeps the program from starting or from doing what a person asked of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartError {
+    /// One of the `EXIT_*` constants.
+    pub exit: u8,
+    /// One line: what is wrong and what to do.
+    pub message: String,
+}
+
+impl StartError {
+    /// Exit status 1.
+    pub fn failure(message: impl Into<String>) -> Self {
+        Self { exit: EXIT_FAILURE, message: message.into() }
+    }
+
+    /// Exit status 2.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { exit: EXIT_USAGE, message: message.into() }
+    }
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for StartError {}

@@ -1,0 +1,84 @@
+//! What each policy lets a statement do, and the verdict over what SQLite's authorizer reported.
+//!
+//! The tables come from `policy.yaml` through the build (`crate::generated::POLICIES`). Pure: it opens
+//! nothing and knows no connection; `sqlite/guard.rs` feeds it.
+
+pub mod action;
+
+pub use action::{Action, ActionKind};
+
+/// How a worker opens the file for a policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ConnectionKind {
+    /// `SQLITE_OPEN_READONLY` and `query_only`.
+    ReadOnly,
+    /// Read and write.
+    ReadWrite,
+    /// No agent SQL runs under this policy; the server's own code does the work.
+    None,
+}
+
+/// Whether a pragma may be given something in parentheses or behind `=`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PragmaForm {
+    /// Read without a value: `PRAGMA journal_mode`.
+    Read,
+    /// The value names what to look at, it sets nothing: `PRAGMA table_info(notes)`.
+    Introspect,
+}
+
+/// One pragma a policy allows.
+#[derive(Clone, Copy, Debug)]
+pub struct PragmaRule {
+    /// Lower-case name.
+    pub name: &'static str,
+    /// Which forms of it.
+    pub form: PragmaForm,
+}
+
+/// What one policy allows. Everything that is not named here is refused.
+#[derive(Debug)]
+pub struct Policy {
+    /// The id in policy.yaml: `read`, `write`, `destroy`, `view`, `chain`, `snapshot`.
+    pub id: &'static str,
+    /// One line for people.
+    pub title: &'static str,
+    /// How the worker opens the file.
+    pub connection: ConnectionKind,
+    /// Authorizer actions.
+    pub actions: &'static [ActionKind],
+    /// Pragmas.
+    pub pragmas: &'static [PragmaRule],
+    /// SQL functions refused although `function` is allowed; lower case.
+    pub functions_denied: &'static [&'static str],
+    /// Modules that CREATE VIRTUAL TABLE may name; lower case.
+    pub modules: &'static [&'static str],
+    /// Whether UPDATE, upsert and REPLACE are held to `--max-update-rows`.
+    pub counts_overwrites: bool,
+    /// Whether a snapshot is made first.
+    pub snapshots_first: bool,
+}
+
+/// The words of one authorizer action: what people call it and where it is allowed.
+#[derive(Debug)]
+pub struct ActionWords {
+    /// The action.
+    pub kind: ActionKind,
+    /// `DROP TABLE`.
+    pub label: &'static str,
+    /// The id of the policy under which the server does this (`destroy`), if any.
+    pub instead: Option<&'static str>,
+    /// Why no tool does this, or what to do instead; empty when `instead` says it all.
+    pub reason: &'static str,
+}
+
+/// The objects that belong to the server: no agent statement writes, alters or drops them.
+#[derive(Debug)]
+pub struct Protected {
+    /// `memory_events`, `memory_checkpoints`, `query_log`.
+    pub tables: &'static [&'static str],
+    /// `query_errors`.
+    pub views: &'static [&'static str],
+    /// Triggers and indexes of those tables.
+    pub others: &'static [&'static str],
+}

@@ -1,0 +1,33 @@
+//! Turns values into the text an agent reads: CSV, cut cells, trailers.
+//!
+//! Pure: no I/O, no SQLite. It does not decide how many rows are read; it says when a result is full.
+
+pub mod cell;
+pub mod csv;
+pub mod trailer;
+
+use serde::{Deserialize, Serialize};
+
+/// How much of a result is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Caps {
+    /// Bytes of result text, header included and trailer not; hard to within 500 bytes of trailer.
+    pub max_result_bytes: usize,
+    /// Characters (Unicode scalar values) of one cell before it is cut as `...[+N chars]`.
+    pub max_cell_chars: usize,
+}
+
+/// One SQL value by its storage class, borrowed from where it lies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cell<'a> {
+    /// NULL.
+    Null,
+    /// INTEGER.
+    Integer(i64),
+    /// REAL.
+    Real(f64),
+    /// TEXT; the bytes may be invalid UTF-8 and may hold NUL.
+    Text(&'a [u8]),
+    /// BLOB; shown by its length alone.
+    Blob(usize),
+}

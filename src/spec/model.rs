@@ -1,0 +1,198 @@
+//! The manifest as checked data: profiles, tools, their words and parameters.
+//!
+//! Plain structs shared by the build, the runtime and overlays. It neither reads files nor checks
+//! anything: `load.rs` reads, `check.rs` checks.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// tools.yaml.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The profiles, in reading order; the first is the default.
+    pub profiles: Vec<ProfileSpec>,
+    /// The tools of all profiles, in reading order.
+    pub tools: Vec<ToolSpec>,
+}
+
+/// A set of tools with its own instructions, text format and defaults.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProfileSpec {
+    /// `memory`, `explorer`.
+    pub id: String,
+    /// One line for people.
+    pub title: String,
+    /// How results look.
+    pub format: Format,
+    /// Whether an error's text starts with its code in brackets.
+    pub errors: ErrorStyle,
+    /// Settings this profile starts from.
+    pub defaults: Defaults,
+    /// The tools' ids, in the order of tools/list.
+    pub tools: Vec<String>,
+    /// The server's `instructions`: a minijinja template over the active settings.
+    pub instructions: String,
+}
+
+/// How a profile shows results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// CSV text with a trailer.
+    Csv,
+    /// Markdown text beside structuredContent.
+    Structured,
+}
+
+/// How a profile words errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorStyle {
+    /// The message alone; the code is in `_meta`.
+    Plain,
+    /// `[CODE] message`.
+    Coded,
+}
+
+/// A profile's defaults for the settings whose defaults differ between profiles.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Defaults {
+    /// Seconds.
+    pub query_timeout: f64,
+    /// Rows.
+    pub default_limit: u64,
+    /// Rows.
+    pub max_rows: u64,
+    /// Bytes.
+    pub max_result_bytes: u64,
+    /// Characters.
+    pub max_cell_chars: u64,
+}
+
+/// One tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// Unique over all profiles: `memory.read_query`.
+    pub id: String,
+    /// The name agents call: `read_query`. Unique within a profile.
+    pub name: String,
+    /// A short title for people.
+    pub title: String,
+    /// The policy it runs under, by its id in policy.yaml.
+    pub policy: String,
+    /// The handler: `query.read` is `crate::handlers::query::read`.
+    pub handler: String,
+    /// Hints for clients; checked against the policy.
+    pub annotations: Annotations,
+    /// The parts of the description.
+    pub words: Words,
+    /// Parameters in reading order.
+    #[serde(default)]
+    pub params: Vec<ParamSpec>,
+    /// Handler fields that this tool sets and does not offer to the agent.
+    #[serde(default)]
+    pub fixed: Vec<FixedField>,
+}
+
+/// A handler field with a constant value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FixedField {
+    /// The field of the handler's input.
+    pub field: String,
+    /// true or false.
+    pub value: bool,
+}
+
+/// MCP's tool annotations (<https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations>).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Annotations {
+    /// `readOnlyHint`.
+    pub read_only: bool,
+    /// `destructiveHint`.
+    pub destructive: bool,
+    /// `idempotentHint`.
+    pub idempotent: bool,
+    /// `openWorldHint`.
+    pub open_world: bool,
+}
+
+/// The parts a description is composed of, by `templates/build/description.j2`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Words {
+    /// What it does: verb and object.
+    pub purpose: String,
+    /// When to use it, and when another tool is right (by name).
+    #[serde(rename = "use")]
+    pub usage: String,
+    /// The shape of what comes back.
+    pub returns: String,
+    /// What it refuses and what happens then.
+    pub refuses: String,
+    /// What it changes or leaves.
+    pub effects: String,
+}
+
+/// One parameter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ParamSpec {
+    /// The name agents give.
+    pub name: String,
+    /// The field of the handler's input; the name where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// What it holds.
+    #[serde(rename = "type")]
+    pub kind: ParamType,
+    /// Whether it must be given.
+    #[serde(default)]
+    pub required: bool,
+    /// Unit, format, bounds and default in words; may name settings as `{{ max_rows }}`.
+    pub description: String,
+    /// For integers: the least value; a number or a setting's name in braces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minimum: Option<Value>,
+    /// For integers: the greatest value; a number or `"{{ max_rows }}"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maximum: Option<Value>,
+    /// What holds when it is left out; a constant or a setting in braces. Shown in the schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+}
+
+/// What a parameter holds. Each is one plain JSON Schema type, or none for `binding`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ParamType {
+    /// A string (Rust: `String`).
+    String,
+    /// A whole number (Rust: `u64`).
+    Integer,
+    /// true or false (Rust: `bool`).
+    Boolean,
+    /// A list of strings (Rust: `Vec<String>`).
+    StringList,
+    /// An array or an object of SQL parameters; no JSON Schema `type` (Rust: `serde_json::Value`).
+    Binding,
+}
+
+impl ParamSpec {
+    /// The field of the handler's input.
+    #[must_use]
+    pub fn field_name(&self) -> &str {
+        self.field.as_deref().unwrap_or(&self.name)
+    }
+}
+
+impl Manifest {
+    /// The profile of this id.
+    #[must_use]
+    pub fn profile(&self, id: &str) -> Option<&ProfileSpec> {
+        self.profiles.iter().find(|p| p.id == id)
+    }
+
+    /// The tool of this id.
+    #[must_use]
+    pub fn tool(&self, id: &str) -> Option<&ToolSpec> {
+        self.tools.iter().find(|t| t.id == id)
+    }
+}
