@@ -4,8 +4,11 @@
 //! nothing and knows no connection; `sqlite/guard.rs` feeds it.
 
 pub mod action;
+pub mod decide;
+pub mod refusal;
 
 pub use action::{Action, ActionKind};
+pub use refusal::Refusal;
 
 /// How a worker opens the file for a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

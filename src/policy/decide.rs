@@ -1,0 +1,284 @@
+//! The verdict over one compiled statement: everything the authorizer reported, judged as a whole.
+//!
+//! Two steps, because SQLite asks while it compiles. [`at_once`] answers for actions that take effect
+//! during compilation (pragmas) or are never allowed; [`judge`] looks at the whole set afterwards,
+//! before the first step, when it is known whether a write to `sqlite_schema` is the book-keeping of a
+//! CREATE or a statement of its own. Nothing here looks at SQL text.
+
+use super::{Action, ActionKind, Policy, PragmaForm, Protected, Refusal};
+use std::collections::BTreeSet;
+
+/// What kind of object a name stands for, as `PRAGMA table_list` tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectKind {
+    /// An ordinary table.
+    Table,
+    /// A virtual table.
+    Virtual,
+    /// A table that a virtual table keeps its data in.
+    Shadow,
+    /// A view.
+    View,
+}
+
+/// Answers what a name in `main` stands for; names compare without regard to ASCII case.
+pub trait Objects {
+    /// The kind of the table or view of this name, if there is one.
+    fn kind(&self, name: &str) -> Option<ObjectKind>;
+}
+
+/// What an accepted statement does, for those who run it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Tables whose rows it may insert, change or delete, triggers and foreign keys included.
+    pub written: BTreeSet<String>,
+    /// Tables it inserts into.
+    pub inserted: BTreeSet<String>,
+    /// The object of CREATE, ALTER or DROP.
+    pub structural: Option<(ActionKind, String)>,
+    /// The table of a CREATE TRIGGER.
+    pub trigger_on: Option<String>,
+    /// It may change or delete rows that are there: UPDATE, upsert or DELETE, directly or by a trigger.
+    pub changes_rows: bool,
+    /// It reads the server's log, so gathered audit rows must be written first.
+    pub reads_log: bool,
+}
+
+/// Whether an action must be stopped while the statement is still being compiled.
+///
+/// # Errors
+/// The refusal: a pragma that the policy does not list in this form, a denied function, or an action
+/// that no policy knows.
+pub fn at_once(policy: &Policy, action: &Action) -> Result<(), Refusal> {
+    match action.kind {
+        ActionKind::Pragma => pragma(policy, action),
+        ActionKind::Function => {
+            let name = action.object.to_ascii_lowercase();
+            if policy.functions_denied.contains(&name.as_str()) {
+                return Err(Refusal::Function { name });
+            }
+            Ok(())
+        }
+        ActionKind::Attach
+        | ActionKind::Detach
+        | ActionKind::Transaction
+        | ActionKind::Savepoint
+        | ActionKind::Unknown => Err(Refusal::action(action)),
+        _ => Ok(()),
+    }
+}
+
+fn pragma(policy: &Policy, action: &Action) -> Result<(), Refusal> {
+    let name = action.object.to_ascii_lowercase();
+    let with_value = action.detail.is_some();
+    let rule = policy.pragmas.iter().find(|rule| rule.name == name);
+    match rule.map(|rule| rule.form) {
+        Some(PragmaForm::Introspect) => Ok(()),
+        Some(PragmaForm::Read) if !with_value => Ok(()),
+        _ => Err(Refusal::Pragma { name, with_value }),
+    }
+}
+
+/// Judges everything a compiled statement does.
+///
+/// `readonly` is `sqlite3_stmt_readonly`. The strongest refusal wins: a structural action (DROP TABLE)
+/// is named rather than the row operations it brings along.
+///
+/// # Errors
+/// The refusal to show.
+pub fn judge(
+    policy: &Policy,
+    protected: &Protected,
+    objects: &dyn Objects,
+    actions: &[Action],
+    readonly: bool,
+) -> Result<Facts, Refusal> {
+    if actions.is_empty() {
+        return Err(Refusal::Unrecorded);
+    }
+    for action in actions {
+        at_once(policy, action)?;
+        if is_temp(action) {
+            return Err(Refusal::action(action));
+        }
+    }
+    let structural = actions.iter().find(|action| is_structural(action.kind));
+    let mut facts = Facts::default();
+    if let Some(action) = structural {
+        structural_verdict(policy, protected, action)?;
+        facts.structural = Some((action.kind, action.object.clone()));
+        if action.kind == ActionKind::CreateTrigger {
+            facts.trigger_on = action.detail.clone();
+        }
+    }
+    for action in actions {
+        if action.kind == ActionKind::Read && is_log(protected, &action.object) {
+            facts.reads_log = true;
+        }
+        if structural.is_some_and(|main| is_bookkeeping(main, action)) {
+            continue;
+        }
+        row_verdict(policy, protected, objects, action)?;
+        note_write(&mut facts, action);
+    }
+    if !readonly && facts.written.is_empty() && facts.structural.is_none() {
+        return Err(Refusal::Unrecorded);
+    }
+    Ok(facts)
+}
+
+fn structural_verdict(policy: &Policy, protected: &Protected, action: &Action) -> Result<(), Refusal> {
+    for name in [Some(action.object.as_str()), action.detail.as_deref()].into_iter().flatten() {
+        if protected.owns(name) {
+            return Err(Refusal::Protected { object: name.to_owned() });
+        }
+    }
+    if !policy.actions.contains(&action.kind) {
+        return Err(Refusal::action(action));
+    }
+    if action.kind == ActionKind::CreateVtable {
+        let module = action.detail.as_deref().unwrap_or_default().to_ascii_lowercase();
+        if !policy.modules.contains(&module.as_str()) {
+            return Err(Refusal::Module { name: module });
+        }
+    }
+    Ok(())
+}
+
+fn row_verdict(
+    policy: &Policy,
+    protected: &Protected,
+    objects: &dyn Objects,
+    action: &Action,
+) -> Result<(), Refusal> {
+    if is_row_write(action.kind) {
+        let table = action.object.as_str();
+        if protected.owns(table) {
+            return Err(Refusal::Protected { object: table.to_owned() });
+        }
+        if is_statistics(table) {
+            return Err(Refusal::Statistics { object: table.to_owned() });
+        }
+        if is_schema_table(table) || objects.kind(table) == Some(ObjectKind::Shadow) {
+            return Err(Refusal::Internal { object: table.to_owned() });
+        }
+    }
+    if policy.actions.contains(&action.kind) { Ok(()) } else { Err(Refusal::action(action)) }
+}
+
+fn note_write(facts: &mut Facts, action: &Action) {
+    if is_row_write(action.kind) {
+        facts.written.insert(action.object.clone());
+    }
+    match action.kind {
+        ActionKind::Insert => {
+            facts.inserted.insert(action.object.clone());
+        }
+        ActionKind::Update | ActionKind::Delete => facts.changes_rows = true,
+        _ => {}
+    }
+}
+
+/// Insert, update or delete.
+#[must_use]
+pub fn is_row_write(kind: ActionKind) -> bool {
+    matches!(kind, ActionKind::Insert | ActionKind::Update | ActionKind::Delete)
+}
+
+/// CREATE, DROP, ALTER, ANALYZE and REINDEX: actions that name what the statement is.
+#[must_use]
+pub fn is_structural(kind: ActionKind) -> bool {
+    matches!(
+        kind,
+        ActionKind::CreateTable
+            | ActionKind::CreateIndex
+            | ActionKind::CreateView
+            | ActionKind::CreateTrigger
+            | ActionKind::CreateVtable
+            | ActionKind::DropTable
+            | ActionKind::DropIndex
+            | ActionKind::DropView
+            | ActionKind::DropTrigger
+            | ActionKind::DropVtable
+            | ActionKind::AlterTable
+            | ActionKind::Analyze
+            | ActionKind::Reindex
+    )
+}
+
+fn is_temp(action: &Action) -> bool {
+    let kind = action.kind;
+    matches!(
+        kind,
+        ActionKind::CreateTempTable
+            | ActionKind::CreateTempIndex
+            | ActionKind::CreateTempView
+            | ActionKind::CreateTempTrigger
+            | ActionKind::DropTempTable
+            | ActionKind::DropTempIndex
+            | ActionKind::DropTempView
+            | ActionKind::DropTempTrigger
+    )
+}
+
+/// The actions that SQLite performs on its own tables while it carries out a structural statement
+/// (<https://sqlite.org/c3ref/c_alter_table.html>; which ones, was found by running each statement).
+fn is_bookkeeping(main: &Action, action: &Action) -> bool {
+    if is_row_write(action.kind) && (is_schema_table(&action.object) || is_statistics(&action.object)) {
+        return true;
+    }
+    match main.kind {
+        ActionKind::DropTable | ActionKind::DropVtable | ActionKind::DropView => {
+            (action.kind == ActionKind::Delete && same(&action.object, &main.object))
+                || (is_row_write(action.kind) && same(&action.object, "sqlite_sequence"))
+                || matches!(
+                    action.kind,
+                    ActionKind::DropTable
+                        | ActionKind::DropVtable
+                        | ActionKind::DropView
+                        | ActionKind::DropTrigger
+                        | ActionKind::DropIndex
+                ) && (same(&action.object, &main.object)
+                    || action.detail.as_deref().is_some_and(|t| same(t, &main.object)))
+        }
+        ActionKind::CreateIndex => {
+            action.kind == ActionKind::Reindex
+                || action.kind == ActionKind::CreateIndex && same(&action.object, &main.object)
+        }
+        ActionKind::AlterTable => {
+            action.kind == ActionKind::Update && same(&action.object, "sqlite_sequence")
+                || matches!(action.kind, ActionKind::AlterTable | ActionKind::Reindex)
+        }
+        _ => action.kind == main.kind && !is_row_write(action.kind),
+    }
+}
+
+fn is_log(protected: &Protected, name: &str) -> bool {
+    same(name, "query_log") || protected.views.iter().any(|view| same(view, name))
+}
+
+/// `sqlite_master` and its other names.
+#[must_use]
+pub fn is_schema_table(name: &str) -> bool {
+    ["sqlite_master", "sqlite_schema", "sqlite_temp_master", "sqlite_temp_schema"]
+        .iter()
+        .any(|known| same(known, name))
+}
+
+/// The tables that ANALYZE keeps (<https://sqlite.org/fileformat2.html#the_sqlite_stat1_table>).
+#[must_use]
+pub fn is_statistics(name: &str) -> bool {
+    name.get(..11).is_some_and(|start| same(start, "sqlite_stat"))
+}
+
+fn same(a: &str, b: &str) -> bool {
+    a.eq_ignore_ascii_case(b)
+}
+
+impl Protected {
+    /// Whether this table, view, trigger or index belongs to the server.
+    #[must_use]
+    pub fn owns(&self, name: &str) -> bool {
+        [self.tables, self.views, self.others].iter().any(|list| list.iter().any(|known| same(known, name)))
+    }
+}

@@ -1,0 +1,127 @@
+//! What can end a statement: a refusal, a stop, or SQLite's own error with a stable code.
+//!
+//! It words nothing about tools; refusals are worded by the process that knows their names.
+
+use super::watch::{Stop, Watch};
+use crate::error::{ErrorCode, ToolError};
+use crate::policy::Refusal;
+use rusqlite::ErrorCode as Primary;
+use serde::{Deserialize, Serialize};
+
+/// Why a job ended without its result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Fault {
+    /// The policy refuses the statement.
+    Refused(Refusal),
+    /// The statement was stopped.
+    Stopped(Stop),
+    /// An error with its words.
+    Error(ToolError),
+    /// `create_view` without `replace` met a view of that name.
+    Exists {
+        /// `view` or `table`.
+        kind: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<ToolError> for Fault {
+    fn from(error: ToolError) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl Fault {
+    /// An error of this kind.
+    pub fn error(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self::Error(ToolError::new(code, message))
+    }
+
+    /// What SQLite reported, in its own words, with what to do where that is known. An interrupt is
+    /// the watch's doing.
+    #[must_use]
+    pub fn of(error: &rusqlite::Error, watch: &Watch) -> Self {
+        if error.sqlite_error_code() == Some(Primary::OperationInterrupted) {
+            return Self::Stopped(watch.stopped().unwrap_or(Stop::Cancelled));
+        }
+        if let Some(stop) = watch.stopped() {
+            return Self::Stopped(stop);
+        }
+        Self::Error(tool_error(error))
+    }
+}
+
+/// SQLite's words for an error, without rusqlite's.
+#[must_use]
+pub fn message(error: &rusqlite::Error) -> String {
+    match error {
+        rusqlite::Error::SqliteFailure(_, Some(message)) => message.clone(),
+        rusqlite::Error::SqliteFailure(code, None) => code.to_string(),
+        rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The stable code and the words of an error.
+#[must_use]
+pub fn tool_error(error: &rusqlite::Error) -> ToolError {
+    let words = message(error);
+    match error {
+        rusqlite::Error::MultipleStatement => return multiple_statements(),
+        rusqlite::Error::Empty => return empty_statement(),
+        _ => {}
+    }
+    let code = error.sqlite_error_code();
+    let (code, hint) = match code {
+        Some(Primary::TooBig) => (ErrorCode::TooBig, "; a value or statement is over the size limit: work on a part of it"),
+        Some(Primary::OutOfMemory) => {
+            (ErrorCode::TooBig, "; the statement needs more memory than a worker may use: work on a part of it")
+        }
+        Some(Primary::DatabaseBusy | Primary::DatabaseLocked) => {
+            (ErrorCode::Busy, "; another process holds the lock: try again")
+        }
+        Some(Primary::DatabaseCorrupt | Primary::NotADatabase) => {
+            (ErrorCode::Corrupt, "; the file is damaged: run PRAGMA integrity_check, restore a snapshot if it finds faults")
+        }
+        Some(Primary::DiskFull) => (ErrorCode::SqlError, "; nothing was changed: make room on the disk and try again"),
+        _ => (code_of_words(&words), ""),
+    };
+    ToolError::new(code, format!("{words}{hint}"))
+}
+
+fn code_of_words(words: &str) -> ErrorCode {
+    if words.starts_with("no such table") {
+        ErrorCode::UnknownTable
+    } else if words.starts_with("no such column") {
+        ErrorCode::UnknownColumn
+    } else if words.ends_with("syntax error")
+        || words.starts_with("incomplete input")
+        || words.starts_with("unrecognized token")
+    {
+        ErrorCode::SyntaxError
+    } else {
+        ErrorCode::SqlError
+    }
+}
+
+/// The error for more than one statement.
+#[must_use]
+pub fn multiple_statements() -> ToolError {
+    ToolError::new(
+        ErrorCode::MultipleStatements,
+        "one statement per call: more SQL follows the first statement; send each in a call of its own",
+    )
+}
+
+/// The error for no statement.
+#[must_use]
+pub fn empty_statement() -> ToolError {
+    ToolError::new(ErrorCode::EmptyStatement, "there is no statement: `query` is empty or only comments")
+}

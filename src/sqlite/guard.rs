@@ -1,0 +1,503 @@
+//! The connection that agent SQL runs on: authorizer, limits, watch; and the one way to compile on it.
+//!
+//! Only this module makes a [`Guarded`], so whoever holds one cannot run unguarded SQL by accident. It
+//! takes no decision of its own: `policy::decide` judges what the authorizer reports. A panic inside a
+//! callback denies (rusqlite catches it), so a bug refuses and does not allow.
+
+use super::fault::{Fault, empty_statement, multiple_statements};
+use super::objects::Catalog;
+use super::watch::{PROGRESS_OPS, Watch};
+use crate::error::ErrorCode;
+use crate::policy::decide::{self, Facts, ObjectKind, Objects};
+use crate::policy::{Action, ActionKind, ConnectionKind, Policy, Protected, Refusal};
+use rusqlite::config::DbConfig;
+use rusqlite::fallible_iterator::FallibleIterator;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::limits::Limit;
+use rusqlite::{Batch, CachedStatement, Connection, OpenFlags};
+use std::cell::{OnceCell, RefCell};
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Bytes of one value: large rows stay editable, a bomb does not fit.
+const MAX_VALUE_BYTES: i32 = 64 * 1024 * 1024;
+/// Bytes of one statement; values belong into `params`.
+pub const MAX_SQL_BYTES: usize = 1_000_000;
+/// Statements kept compiled.
+const KEPT_STATEMENTS: usize = 64;
+
+/// Heap of a worker that reads, and of one that writes (`PRAGMA hard_heap_limit`): two readers and a
+/// writer together stay under 300 MB.
+const READ_HEAP_BYTES: i64 = 72 * 1024 * 1024;
+const WRITE_HEAP_BYTES: i64 = 136 * 1024 * 1024;
+
+/// A connection behind the guard.
+pub struct Guarded {
+    conn: Connection,
+    ears: Arc<Mutex<Ears>>,
+    watch: Watch,
+    protected: &'static Protected,
+    judged: RefCell<HashMap<&'static str, HashMap<String, Arc<Judged>>>>,
+}
+
+/// An accepted statement, as remembered for the next time.
+#[derive(Debug)]
+pub struct Judged {
+    /// What it does.
+    pub facts: Facts,
+    /// `sqlite3_stmt_readonly`.
+    pub readonly: bool,
+    /// EXPLAIN or EXPLAIN QUERY PLAN: nothing of it is carried out.
+    pub explain: bool,
+    /// Names in `main` at the time; none when nobody had to know them.
+    pub catalog: Option<Arc<Catalog>>,
+    policy: &'static Policy,
+    /// All that the authorizer reported; nothing else may turn up while it runs.
+    approved: HashSet<Action>,
+}
+
+/// A compiled and accepted statement.
+pub struct Compiled<'c> {
+    /// Ready to bind, and to step within [`Guarded::enter`].
+    pub statement: CachedStatement<'c>,
+    /// What it does.
+    pub judged: Arc<Judged>,
+}
+
+/// While it lives, an accepted statement runs; afterwards the connection is the server's own again.
+pub struct Running<'g>(&'g Guarded);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.hear(|ears| {
+            ears.phase = Phase::Trusted;
+            ears.approved = None;
+        });
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The server's own SQL.
+    Trusted,
+    /// Agent SQL is compiled: listen.
+    Compile,
+    /// What follows the first statement: nothing may.
+    Tail,
+    /// An accepted statement runs: nothing new, but what virtual tables do to their own tables.
+    Run,
+}
+
+struct Ears {
+    phase: Phase,
+    policy: Option<&'static Policy>,
+    heard: Vec<Action>,
+    refused: Option<Refusal>,
+    approved: Option<Arc<Judged>>,
+}
+
+impl Guarded {
+    /// Opens the file behind the guard.
+    ///
+    /// # Errors
+    /// What SQLite reports when the file cannot be opened.
+    pub fn open(
+        path: &Path,
+        kind: ConnectionKind,
+        protected: &'static Protected,
+        watch: Watch,
+    ) -> rusqlite::Result<Self> {
+        let reads = kind == ConnectionKind::ReadOnly;
+        let access =
+            if reads { OpenFlags::SQLITE_OPEN_READ_ONLY } else { OpenFlags::SQLITE_OPEN_READ_WRITE };
+        let mut conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        restrict(&conn)?;
+        let heap = if reads { READ_HEAP_BYTES } else { WRITE_HEAP_BYTES };
+        conn.pragma_update(None, "hard_heap_limit", heap)?;
+        conn.pragma_update(None, "foreign_keys", true)?;
+        conn.pragma_update(None, "synchronous", "FULL")?;
+        if reads {
+            conn.pragma_update(None, "query_only", true)?;
+        }
+        conn.set_prepared_statement_cache_capacity(KEPT_STATEMENTS);
+        let ears = Arc::new(Mutex::new(Ears {
+            phase: Phase::Trusted,
+            policy: None,
+            heard: Vec::new(),
+            refused: None,
+            approved: None,
+        }));
+        let listener = Arc::clone(&ears);
+        conn.authorizer(Some(move |context: AuthContext<'_>| {
+            lock(&listener).answer(&context)
+        }))?;
+        let progress = watch.clone();
+        conn.progress_handler(PROGRESS_OPS, Some(move || progress.must_stop()))?;
+        let busy = watch.clone();
+        conn.busy_handler(Some(move |tries| busy.wait_for_lock(tries)))?;
+        Ok(Self { conn, ears, watch, protected, judged: RefCell::default() })
+    }
+
+    /// The connection, for the server's own SQL within `sqlite/`.
+    pub(super) fn trusted(&self) -> &Connection {
+        &self.conn
+    }
+
+    /// The same, to set hooks on.
+    pub(super) fn trusted_mut(&mut self) -> &mut Connection {
+        &mut self.conn
+    }
+
+    /// The watch over what runs here.
+    #[must_use]
+    pub fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    /// The server's own objects.
+    #[must_use]
+    pub fn protected(&self) -> &'static Protected {
+        self.protected
+    }
+
+    /// Compiles one statement and judges it.
+    ///
+    /// # Errors
+    /// Refusals, SQLite's own errors, more than one statement or none, NUL in the text, a text that is
+    /// too long.
+    pub fn compile(&self, policy: &'static Policy, sql: &str) -> Result<Compiled<'_>, Fault> {
+        check_text(sql)?;
+        let known = self.judged.borrow().get(policy.id).and_then(|known| known.get(sql)).map(Arc::clone);
+        if let Some(judged) = known {
+            let statement = self.listen(policy, || self.conn.prepare_cached(sql))?;
+            if self.hear(|ears| ears.heard.is_empty()) {
+                return Ok(Compiled { statement, judged });
+            }
+            statement.discard();
+        }
+        let judged = Arc::new(self.judge_twice(policy, sql)?);
+        let statement = self.listen(policy, || self.conn.prepare_cached(sql))?;
+        let mut known = self.judged.borrow_mut();
+        let of_policy = known.entry(policy.id).or_default();
+        if of_policy.len() >= KEPT_STATEMENTS * 2 {
+            of_policy.clear();
+        }
+        of_policy.insert(sql.to_owned(), Arc::clone(&judged));
+        Ok(Compiled { statement, judged })
+    }
+
+    /// Judges a statement as the schema is now, whatever was remembered of it.
+    ///
+    /// # Errors
+    /// As [`Self::compile`].
+    pub fn judge_afresh(&self, policy: &'static Policy, sql: &str) -> Result<(), Fault> {
+        self.judge_twice(policy, sql).map(|_| ())
+    }
+
+    /// A virtual table connects while the first statement that names it is compiled, and its own SQL is
+    /// heard then too. So a refusal counts only the second time round.
+    fn judge_twice(&self, policy: &'static Policy, sql: &str) -> Result<Judged, Fault> {
+        match self.hear_and_judge(policy, sql) {
+            Err(Fault::Refused(_)) => self.hear_and_judge(policy, sql),
+            other => other,
+        }
+    }
+
+    /// Lets an accepted statement run while the answer lives.
+    #[must_use]
+    pub fn enter(&self, judged: &Arc<Judged>) -> Running<'_> {
+        self.hear(|ears| {
+            ears.phase = Phase::Run;
+            ears.policy = Some(judged.policy);
+            ears.refused = None;
+            ears.approved = Some(Arc::clone(judged));
+        });
+        Running(self)
+    }
+
+    /// The fault of a failed compilation or step: the refusal behind it, if there is one.
+    #[must_use]
+    pub fn fault(&self, error: &rusqlite::Error) -> Fault {
+        if let Some(refusal) = self.hear(|ears| ears.refused.take()) {
+            return Fault::Refused(refusal);
+        }
+        Fault::of(error, &self.watch)
+    }
+
+    /// Whether the schema changed under a statement so that it wanted something it was not accepted
+    /// for; it is forgotten then, and compiling it again judges what it does now.
+    #[must_use]
+    pub fn surprised(&self, policy: &Policy, sql: &str) -> bool {
+        let surprised = self.hear(|ears| ears.phase == Phase::Run && ears.refused.is_some());
+        if surprised {
+            if let Some(of_policy) = self.judged.borrow_mut().get_mut(policy.id) {
+                of_policy.remove(sql);
+            }
+        }
+        surprised
+    }
+
+    fn hear_and_judge(&self, policy: &'static Policy, sql: &str) -> Result<Judged, Fault> {
+        let mut batch = Batch::new(&self.conn, sql);
+        let statement = self.listen(policy, || batch.next())?.ok_or_else(empty_statement)?;
+        let (readonly, explain) = (statement.readonly(), statement.is_explain() != 0);
+        drop(statement);
+        let actions = self.hear(|ears| {
+            ears.phase = Phase::Tail;
+            std::mem::take(&mut ears.heard)
+        });
+        let rest = batch.next();
+        self.hear(|ears| {
+            ears.phase = Phase::Trusted;
+            ears.refused = None;
+        });
+        if !matches!(rest, Ok(None)) {
+            return Err(multiple_statements().into());
+        }
+        let objects = LazyObjects { conn: &self.conn, catalog: OnceCell::new() };
+        let facts = if explain {
+            // Nothing of an explained statement is carried out; what acts while compiling was judged.
+            Facts::default()
+        } else {
+            decide::judge(policy, self.protected, &objects, &actions, readonly)?
+        };
+        if !facts.written.is_empty() || facts.structural.is_some() {
+            objects.load();
+        }
+        let catalog = objects.catalog.into_inner().map(Arc::new);
+        Ok(Judged { facts, readonly, explain, catalog, policy, approved: actions.into_iter().collect() })
+    }
+
+    /// Compiles under the authorizer's ears.
+    fn listen<T>(
+        &self,
+        policy: &'static Policy,
+        compile: impl FnOnce() -> rusqlite::Result<T>,
+    ) -> Result<T, Fault> {
+        self.hear(|ears| {
+            ears.phase = Phase::Compile;
+            ears.policy = Some(policy);
+            ears.heard.clear();
+            ears.refused = None;
+        });
+        let result = compile();
+        self.hear(|ears| ears.phase = Phase::Trusted);
+        result.map_err(|error| self.fault(&error))
+    }
+
+    fn hear<T>(&self, work: impl FnOnce(&mut Ears) -> T) -> T {
+        work(&mut lock(&self.ears))
+    }
+}
+
+impl Ears {
+    fn answer(&mut self, context: &AuthContext<'_>) -> Authorization {
+        match self.phase {
+            Phase::Trusted => Authorization::Allow,
+            Phase::Tail => Authorization::Deny,
+            Phase::Compile => {
+                let action = action_of(context);
+                let verdict = self.policy.map_or(Err(Refusal::Unrecorded), |p| decide::at_once(p, &action));
+                self.heard.push(action);
+                self.deny_if(verdict)
+            }
+            Phase::Run => {
+                let action = action_of(context);
+                let verdict = match &self.approved {
+                    Some(judged) => judged.while_running(&action),
+                    None => Err(Refusal::Unrecorded),
+                };
+                self.deny_if(verdict)
+            }
+        }
+    }
+
+    fn deny_if(&mut self, verdict: Result<(), Refusal>) -> Authorization {
+        match verdict {
+            Ok(()) => Authorization::Allow,
+            Err(refusal) => {
+                self.refused.get_or_insert(refusal);
+                Authorization::Deny
+            }
+        }
+    }
+}
+
+impl Judged {
+    /// Whether an action that turns up while the statement runs is part of what was accepted: the
+    /// statement compiled again, or SQL of a virtual table about its own tables. Agent SQL cannot get
+    /// here; SQLite's defensive mode keeps it off shadow tables in any case.
+    fn while_running(&self, action: &Action) -> Result<(), Refusal> {
+        decide::at_once(self.policy, action)?;
+        let reads = matches!(
+            action.kind,
+            ActionKind::Select
+                | ActionKind::Read
+                | ActionKind::Function
+                | ActionKind::Recursive
+                | ActionKind::Pragma
+        );
+        if reads || self.approved.contains(action) {
+            return Ok(());
+        }
+        let row_write = decide::is_row_write(action.kind);
+        if self.policy.connection == ConnectionKind::ReadOnly && row_write {
+            // rtree prepares its writes when it connects; the connection cannot carry them out.
+            return Ok(());
+        }
+        let shadow = self
+            .catalog
+            .as_ref()
+            .is_some_and(|catalog| catalog.kind(&action.object) == Some(ObjectKind::Shadow));
+        if row_write && shadow {
+            return Ok(());
+        }
+        if let Some((_, table)) = &self.facts.structural {
+            let book = decide::is_schema_table(&action.object) || decide::is_statistics(&action.object);
+            if row_write && (book || action.object.eq_ignore_ascii_case("sqlite_sequence")) {
+                return Ok(());
+            }
+            let own = |name: &str| belongs_to(name, table);
+            if own(&action.object) || action.detail.as_deref().is_some_and(own) {
+                return Ok(());
+            }
+        }
+        Err(Refusal::action(action))
+    }
+}
+
+/// Whether `name` is a table that the virtual table `table` may keep: `docs_data` for `docs`.
+fn belongs_to(name: &str, table: &str) -> bool {
+    name.get(..table.len()).is_some_and(|start| start.eq_ignore_ascii_case(table))
+        && name.get(table.len()..).is_some_and(|rest| rest.starts_with('_'))
+}
+
+struct LazyObjects<'c> {
+    conn: &'c Connection,
+    catalog: OnceCell<Catalog>,
+}
+
+impl LazyObjects<'_> {
+    fn load(&self) -> &Catalog {
+        // A schema that cannot be read gives no kinds; SQLite then refuses the statement itself.
+        self.catalog.get_or_init(|| Catalog::read(self.conn).unwrap_or_default())
+    }
+}
+
+impl Objects for LazyObjects<'_> {
+    fn kind(&self, name: &str) -> Option<ObjectKind> {
+        self.load().kind(name)
+    }
+}
+
+/// Limits and switches of every connection that meets agent SQL
+/// (<https://sqlite.org/security.html>, <https://sqlite.org/c3ref/c_dbconfig_defensive.html>).
+fn restrict(conn: &Connection) -> rusqlite::Result<()> {
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DDL, false)?;
+    conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)?;
+    conn.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, 2_000_000)?;
+    conn.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
+    conn.pragma_update(None, "cell_size_check", true)?;
+    Ok(())
+}
+
+fn check_text(sql: &str) -> Result<(), Fault> {
+    if sql.len() > MAX_SQL_BYTES {
+        return Err(Fault::error(
+            ErrorCode::TooBig,
+            format!(
+                "the statement has {} bytes, more than {MAX_SQL_BYTES}; give long values in `params`",
+                sql.len()
+            ),
+        ));
+    }
+    if sql.as_bytes().contains(&0) {
+        return Err(Fault::error(
+            ErrorCode::SyntaxError,
+            "the statement holds a NUL character, which would hide what follows it; remove it",
+        ));
+    }
+    Ok(())
+}
+
+fn lock(ears: &Mutex<Ears>) -> std::sync::MutexGuard<'_, Ears> {
+    ears.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn action_of(context: &AuthContext<'_>) -> Action {
+    let text = |value: &str| Some(value.to_owned());
+    let (kind, object, detail) = match context.action {
+        AuthAction::CreateIndex { index_name, table_name } => {
+            (ActionKind::CreateIndex, index_name, text(table_name))
+        }
+        AuthAction::CreateTable { table_name } => (ActionKind::CreateTable, table_name, None),
+        AuthAction::CreateTempIndex { index_name, table_name } => {
+            (ActionKind::CreateTempIndex, index_name, text(table_name))
+        }
+        AuthAction::CreateTempTable { table_name } => (ActionKind::CreateTempTable, table_name, None),
+        AuthAction::CreateTempTrigger { trigger_name, table_name } => {
+            (ActionKind::CreateTempTrigger, trigger_name, text(table_name))
+        }
+        AuthAction::CreateTempView { view_name } => (ActionKind::CreateTempView, view_name, None),
+        AuthAction::CreateTrigger { trigger_name, table_name } => {
+            (ActionKind::CreateTrigger, trigger_name, text(table_name))
+        }
+        AuthAction::CreateView { view_name } => (ActionKind::CreateView, view_name, None),
+        AuthAction::Delete { table_name } => (ActionKind::Delete, table_name, None),
+        AuthAction::DropIndex { index_name, table_name } => {
+            (ActionKind::DropIndex, index_name, text(table_name))
+        }
+        AuthAction::DropTable { table_name } => (ActionKind::DropTable, table_name, None),
+        AuthAction::DropTempIndex { index_name, table_name } => {
+            (ActionKind::DropTempIndex, index_name, text(table_name))
+        }
+        AuthAction::DropTempTable { table_name } => (ActionKind::DropTempTable, table_name, None),
+        AuthAction::DropTempTrigger { trigger_name, table_name } => {
+            (ActionKind::DropTempTrigger, trigger_name, text(table_name))
+        }
+        AuthAction::DropTempView { view_name } => (ActionKind::DropTempView, view_name, None),
+        AuthAction::DropTrigger { trigger_name, table_name } => {
+            (ActionKind::DropTrigger, trigger_name, text(table_name))
+        }
+        AuthAction::DropView { view_name } => (ActionKind::DropView, view_name, None),
+        AuthAction::Insert { table_name } => (ActionKind::Insert, table_name, None),
+        AuthAction::Pragma { pragma_name, pragma_value } => {
+            (ActionKind::Pragma, pragma_name, pragma_value.map(str::to_owned))
+        }
+        AuthAction::Read { table_name, column_name } => (ActionKind::Read, table_name, text(column_name)),
+        AuthAction::Select => (ActionKind::Select, "", None),
+        AuthAction::Transaction { .. } => (ActionKind::Transaction, "", None),
+        AuthAction::Update { table_name, column_name } => {
+            (ActionKind::Update, table_name, text(column_name))
+        }
+        AuthAction::Attach { filename } => (ActionKind::Attach, filename, None),
+        AuthAction::Detach { database_name } => (ActionKind::Detach, database_name, None),
+        // The fourth argument of ALTER TABLE is the table; it is what policies and messages name.
+        AuthAction::AlterTable { database_name, table_name } => {
+            (ActionKind::AlterTable, table_name, text(database_name))
+        }
+        AuthAction::Reindex { index_name } => (ActionKind::Reindex, index_name, None),
+        AuthAction::Analyze { table_name } => (ActionKind::Analyze, table_name, None),
+        AuthAction::CreateVtable { table_name, module_name } => {
+            (ActionKind::CreateVtable, table_name, text(module_name))
+        }
+        AuthAction::DropVtable { table_name, module_name } => {
+            (ActionKind::DropVtable, table_name, text(module_name))
+        }
+        AuthAction::Function { function_name } => (ActionKind::Function, function_name, None),
+        AuthAction::Savepoint { savepoint_name, .. } => (ActionKind::Savepoint, savepoint_name, None),
+        AuthAction::Recursive => (ActionKind::Recursive, "", None),
+        _ => (ActionKind::Unknown, "", None),
+    };
+    Action {
+        kind,
+        object: object.to_owned(),
+        detail,
+        database: context.database_name.map(str::to_owned),
+        accessor: context.accessor.map(str::to_owned),
+    }
+}

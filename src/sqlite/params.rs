@@ -1,0 +1,177 @@
+//! Parameters an agent gives for a statement, and how they are bound.
+//!
+//! By position (an array) or by name (an object, with or without the prefix character). Nothing is
+//! spliced into SQL here or anywhere else.
+
+use super::fault::Fault;
+use crate::error::{ErrorCode, ToolError};
+use rusqlite::Statement;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use serde::{Deserialize, Serialize};
+
+/// One value to bind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum BindValue {
+    /// NULL.
+    Null,
+    /// INTEGER; booleans come as 1 and 0.
+    Integer(i64),
+    /// REAL.
+    Real(f64),
+    /// TEXT.
+    Text(String),
+}
+
+/// All parameters of a call.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub enum Params {
+    /// None were given.
+    #[default]
+    None,
+    /// An array: the first is parameter 1.
+    Positional(Vec<BindValue>),
+    /// An object.
+    Named(Vec<(String, BindValue)>),
+}
+
+impl rusqlite::ToSql for BindValue {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Integer(value) => ValueRef::Integer(*value),
+            Self::Real(value) => ValueRef::Real(*value),
+            Self::Text(value) => ValueRef::Text(value.as_bytes()),
+        }))
+    }
+}
+
+impl Params {
+    /// Reads the `params` argument.
+    ///
+    /// # Errors
+    /// A value that SQLite cannot hold as it is (a nested array or object, an integer beyond 64 bits),
+    /// naming the parameter.
+    pub fn from_json(value: Option<&serde_json::Value>) -> Result<Self, ToolError> {
+        match value {
+            None | Some(serde_json::Value::Null) => Ok(Self::None),
+            Some(serde_json::Value::Array(items)) => items
+                .iter()
+                .enumerate()
+                .map(|(at, item)| bind_value(&format!("{}", at + 1), item))
+                .collect::<Result<_, _>>()
+                .map(Self::Positional),
+            Some(serde_json::Value::Object(items)) => items
+                .iter()
+                .map(|(name, item)| Ok((name.clone(), bind_value(name, item)?)))
+                .collect::<Result<_, ToolError>>()
+                .map(Self::Named),
+            Some(_) => Err(ToolError::arguments("`params` must be an array or an object of values")),
+        }
+    }
+
+    /// Binds them all.
+    ///
+    /// # Errors
+    /// A parameter that is missing, or given and not in the statement, by name.
+    pub fn bind(&self, statement: &mut Statement<'_>) -> Result<(), Fault> {
+        let count = statement.parameter_count();
+        match self {
+            Self::None if count == 0 => Ok(()),
+            Self::None => Err(wrong(format!(
+                "the statement has {count} parameters ({}) and `params` is missing",
+                parameter_names(statement)
+            ))),
+            Self::Positional(values) => {
+                if values.len() != count {
+                    return Err(wrong(format!(
+                        "the statement has {count} parameters ({}) and `params` has {} values",
+                        parameter_names(statement),
+                        values.len()
+                    )));
+                }
+                for (at, value) in values.iter().enumerate() {
+                    bind_one(statement, at + 1, value)?;
+                }
+                Ok(())
+            }
+            Self::Named(values) => bind_named(statement, values),
+        }
+    }
+}
+
+fn bind_named(statement: &mut Statement<'_>, values: &[(String, BindValue)]) -> Result<(), Fault> {
+    let names: Vec<Option<String>> =
+        (1..=statement.parameter_count()).map(|at| statement.parameter_name(at).map(str::to_owned)).collect();
+    let mut used = vec![false; values.len()];
+    for (at, name) in names.iter().enumerate() {
+        let index = at + 1;
+        let Some(name) = name else {
+            return Err(wrong(format!(
+                "parameter {index} is a bare `?` and has no name: give `params` as an array"
+            )));
+        };
+        let found = values.iter().position(|(given, _)| given == name || name.get(1..) == Some(given.as_str()));
+        let Some(found) = found else {
+            return Err(wrong(format!("parameter `{name}` is missing from `params`")));
+        };
+        if let Some((_, value)) = values.get(found) {
+            bind_one(statement, index, value)?;
+        }
+        if let Some(mark) = used.get_mut(found) {
+            *mark = true;
+        }
+    }
+    match values.iter().zip(&used).find(|(_, used)| !**used) {
+        Some(((name, _), _)) => Err(wrong(format!(
+            "`params` has `{name}`, which is not a parameter of the statement ({})",
+            parameter_names(statement)
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn bind_one(statement: &mut Statement<'_>, index: usize, value: &BindValue) -> Result<(), Fault> {
+    statement.raw_bind_parameter(index, value).map_err(|error| {
+        let words = super::fault::message(&error);
+        Fault::error(ErrorCode::TooBig, format!("parameter {index} cannot be bound: {words}"))
+    })
+}
+
+fn parameter_names(statement: &Statement<'_>) -> String {
+    let count = statement.parameter_count();
+    let mut names: Vec<String> = (1..=count.min(20))
+        .map(|at| statement.parameter_name(at).map_or_else(|| "?".to_owned(), str::to_owned))
+        .collect();
+    if count > 20 {
+        names.push("...".to_owned());
+    }
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+fn wrong(message: String) -> Fault {
+    Fault::error(ErrorCode::InvalidParams, message)
+}
+
+fn bind_value(name: &str, value: &serde_json::Value) -> Result<BindValue, ToolError> {
+    match value {
+        serde_json::Value::Null => Ok(BindValue::Null),
+        serde_json::Value::Bool(value) => Ok(BindValue::Integer(i64::from(*value))),
+        serde_json::Value::String(text) => Ok(BindValue::Text(text.clone())),
+        serde_json::Value::Number(number) => {
+            if let Some(value) = number.as_i64() {
+                Ok(BindValue::Integer(value))
+            } else if let (true, Some(value)) = (number.is_f64(), number.as_f64()) {
+                Ok(BindValue::Real(value))
+            } else {
+                Err(unbindable(name, "an integer beyond 64 bits; give it as a string"))
+            }
+        }
+        serde_json::Value::Array(_) | serde_json::Value::Object(_) => {
+            Err(unbindable(name, "an array or object; give it as JSON text, for json_each say"))
+        }
+    }
+}
+
+fn unbindable(name: &str, what: &str) -> ToolError {
+    ToolError::new(ErrorCode::InvalidParams, format!("parameter `{name}` cannot be bound: it is {what}"))
+}

@@ -1,0 +1,134 @@
+//! Runs a statement that reads, and writes its rows straight into CSV.
+//!
+//! Rows are capped by not stepping on; the SQL is never rewritten.
+
+use super::fault::Fault;
+use super::guard::{Compiled, Guarded};
+use super::params::Params;
+use crate::policy::{Policy, Refusal};
+use crate::render::csv::{CsvSink, Flow};
+use crate::render::trailer::RowCut;
+use crate::render::{Caps, Cell};
+use rusqlite::types::ValueRef;
+use rusqlite::{Rows, Statement};
+
+/// One read.
+#[derive(Clone, Copy, Debug)]
+pub struct Read<'a> {
+    /// The statement.
+    pub sql: &'a str,
+    /// Its parameters.
+    pub params: &'a Params,
+    /// Rows to return at most.
+    pub limit: u64,
+    /// The greatest limit a call may ask for, named in the trailer.
+    pub max_rows: u64,
+    /// Caps of the text.
+    pub caps: Caps,
+}
+
+/// A result as text.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct TextResult {
+    /// The text for the agent.
+    pub text: String,
+    /// Rows in it.
+    pub rows: u64,
+}
+
+/// Compiles, judges, and runs one statement that reads.
+///
+/// `before_log` is called once before the first step of a statement that reads the server's log.
+///
+/// # Errors
+/// Refusals, stops and SQLite's errors.
+pub fn run(
+    guarded: &Guarded,
+    policy: &'static Policy,
+    read: Read<'_>,
+    before_log: &mut dyn FnMut(),
+) -> Result<TextResult, Fault> {
+    match attempt(guarded, policy, read, before_log) {
+        Err((_, true)) => attempt(guarded, policy, read, before_log).map_err(|(fault, _)| fault),
+        Err((fault, false)) => Err(fault),
+        Ok(result) => Ok(result),
+    }
+}
+
+/// One try; the flag says that the schema changed under the statement and a second try is worth it.
+fn attempt(
+    guarded: &Guarded,
+    policy: &'static Policy,
+    read: Read<'_>,
+    before_log: &mut dyn FnMut(),
+) -> Result<TextResult, (Fault, bool)> {
+    let plain = |fault: Fault| (fault, false);
+    let mut compiled = guarded.compile(policy, read.sql).map_err(plain)?;
+    if !compiled.judged.readonly || compiled.statement.column_count() == 0 {
+        return Err(plain(Refusal::NotSelect.into()));
+    }
+    if compiled.judged.facts.reads_log {
+        before_log();
+    }
+    compiled.statement.clear_bindings();
+    read.params.bind(&mut compiled.statement).map_err(plain)?;
+    let columns = column_names(&compiled.statement);
+    let mut sink = CsvSink::new(&columns, read.caps);
+    let running = guarded.enter(&compiled.judged);
+    let Compiled { statement, .. } = &mut compiled;
+    let mut rows = statement.raw_query();
+    let cut = fill(&mut rows, columns.len(), &mut sink, read).map_err(|error| {
+        let surprised = guarded.surprised(policy, read.sql);
+        (guarded.fault(&error), surprised)
+    })?;
+    drop(rows);
+    drop(running);
+    let rendered = sink.finish(cut);
+    Ok(TextResult { text: rendered.text, rows: rendered.rows })
+}
+
+fn fill(rows: &mut Rows<'_>, columns: usize, sink: &mut CsvSink, read: Read<'_>) -> rusqlite::Result<RowCut> {
+    let mut shown = 0;
+    while let Some(row) = rows.next()? {
+        if shown >= read.limit {
+            return Ok(RowCut::Limit { limit: read.limit, maximum: read.max_rows });
+        }
+        if push_row(row, columns, sink)? == Flow::Full {
+            return Ok(RowCut::None);
+        }
+        shown += 1;
+    }
+    Ok(RowCut::None)
+}
+
+/// Writes one row into the sink.
+///
+/// # Errors
+/// What SQLite reports while it fetches a column, out of memory say.
+pub fn push_row(row: &rusqlite::Row<'_>, columns: usize, sink: &mut CsvSink) -> rusqlite::Result<Flow> {
+    sink.begin_row();
+    for at in 0..columns {
+        sink.cell(cell_of(row.get_ref(at)?));
+    }
+    Ok(sink.end_row())
+}
+
+/// A column's value as a cell.
+#[must_use]
+pub fn cell_of(value: ValueRef<'_>) -> Cell<'_> {
+    match value {
+        ValueRef::Null => Cell::Null,
+        ValueRef::Integer(value) => Cell::Integer(value),
+        ValueRef::Real(value) => Cell::Real(value),
+        ValueRef::Text(text) => Cell::Text(text),
+        ValueRef::Blob(blob) => Cell::Blob(blob.len()),
+    }
+}
+
+/// The result's column names, in order; a name that is no UTF-8 comes with replacement characters.
+#[must_use]
+pub fn column_names(statement: &Statement<'_>) -> Vec<String> {
+    (0..statement.column_count())
+        .map(|at| statement.column_name(at).map_or_else(|_| String::new(), str::to_owned))
+        .collect()
+}

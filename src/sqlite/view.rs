@@ -1,0 +1,159 @@
+//! Creates a view for an agent: one SELECT, checked by compiling, with its description inside.
+//!
+//! The text of the view is composed here and compiled again as a whole; it is accepted only if it does
+//! nothing but create that view.
+
+use super::fault::Fault;
+use super::objects::{Catalog, quoted};
+use super::write::{Moments, Writer, insert_audit};
+use crate::audit::AuditRow;
+use crate::error::ErrorCode;
+use crate::policy::decide::{ObjectKind, Objects};
+use crate::policy::{ActionKind, Policy, Refusal};
+use std::time::Instant;
+
+/// A view to create.
+#[derive(Clone, Copy, Debug)]
+pub struct NewView<'a> {
+    /// Its name, already checked to be a plain identifier.
+    pub name: &'a str,
+    /// The SELECT.
+    pub select_sql: &'a str,
+    /// What it is for; line breaks are collapsed.
+    pub description: Option<&'a str>,
+    /// Whether a view of that name may be replaced.
+    pub replace: bool,
+    /// The audit row, but for duration and the old definition.
+    pub audit: &'a AuditRow,
+}
+
+/// What became of it.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct CreatedView {
+    /// The definition it replaced.
+    pub replaced: Option<String>,
+    /// Its columns.
+    pub columns: Vec<String>,
+}
+
+impl Writer {
+    /// Creates or replaces a view, with its audit row in the same transaction.
+    ///
+    /// # Errors
+    /// Refusals, SQLite's errors, a name that is taken.
+    pub fn create_view(
+        &mut self,
+        policy: &'static Policy,
+        view: NewView<'_>,
+        moments: &mut dyn Moments,
+    ) -> Result<CreatedView, Fault> {
+        let began = Instant::now();
+        if self.guarded().protected().owns(view.name) {
+            return Err(Refusal::Protected { object: view.name.to_owned() }.into());
+        }
+        let select = self.checked_select(policy, view.select_sql)?;
+        self.begin()?;
+        let result = self.create_in_transaction(policy, view, &select, moments, began);
+        if result.is_err() {
+            self.roll_back();
+        }
+        result
+    }
+
+    /// The SELECT's text without its terminator.
+    fn checked_select(&self, policy: &'static Policy, sql: &str) -> Result<String, Fault> {
+        let compiled = self.guarded().compile(policy, sql)?;
+        let judged = &compiled.judged;
+        let plain = judged.readonly
+            && !judged.explain
+            && judged.facts.structural.is_none()
+            && compiled.statement.column_count() > 0;
+        if !plain {
+            return Err(Refusal::NotSelect.into());
+        }
+        if compiled.statement.parameter_count() > 0 {
+            return Err(Fault::error(
+                ErrorCode::InvalidParams,
+                "a view cannot have parameters: write the values into `select_sql`",
+            ));
+        }
+        // Without parameters the expanded text is the statement's own text, up to its end.
+        let text = compiled.statement.expanded_sql().unwrap_or_else(|| sql.to_owned());
+        Ok(text.trim().trim_end_matches(';').trim_end().to_owned())
+    }
+
+    fn create_in_transaction(
+        &mut self,
+        policy: &'static Policy,
+        view: NewView<'_>,
+        select: &str,
+        moments: &mut dyn Moments,
+        began: Instant,
+    ) -> Result<CreatedView, Fault> {
+        let conn = self.guarded().trusted();
+        let fault = |error: rusqlite::Error| self.guarded().fault(&error);
+        let name = quoted(view.name);
+        let replaced = match Catalog::read(conn).map_err(fault)?.kind(view.name) {
+            None => None,
+            Some(ObjectKind::View) if view.replace => {
+                let sql = "SELECT sql FROM main.sqlite_schema WHERE type = 'view' AND name = ?1 COLLATE NOCASE";
+                let old: String = conn.query_row(sql, [view.name], |row| row.get(0)).map_err(fault)?;
+                conn.execute_batch(&format!("DROP VIEW main.{name}")).map_err(fault)?;
+                Some(old)
+            }
+            Some(ObjectKind::View) => {
+                return Err(Fault::Exists { kind: "view".to_owned(), name: view.name.to_owned() });
+            }
+            Some(_) => return Err(Fault::Exists { kind: "table".to_owned(), name: view.name.to_owned() }),
+        };
+        let text = definition(view.name, view.description, select);
+        let compiled = self.guarded().compile(policy, &text)?;
+        let creates = matches!(&compiled.judged.facts.structural,
+            Some((ActionKind::CreateView, made)) if made.eq_ignore_ascii_case(view.name));
+        if !creates {
+            return Err(Refusal::NotSelect.into());
+        }
+        {
+            let mut compiled = compiled;
+            let _running = self.guarded().enter(&compiled.judged);
+            compiled.statement.raw_execute().map_err(fault)?;
+        }
+        // Compiling a SELECT from it finds what CREATE VIEW does not look for: a view that names itself.
+        let columns = conn
+            .prepare(&format!("SELECT * FROM main.{name}"))
+            .map(|statement| super::query::column_names(&statement))
+            .map_err(fault)?;
+        let mut audit = view.audit.clone();
+        if let Some(old) = &replaced {
+            audit.detail = Some(with_old_definition(audit.detail.as_deref(), old));
+        }
+        audit.rows = Some(0);
+        audit.duration_ms += i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
+        self.watch_out(moments, 0);
+        insert_audit(self.guarded().trusted(), &audit).map_err(|e| self.guarded().fault(&e))?;
+        self.commit()?;
+        Ok(CreatedView { replaced, columns })
+    }
+}
+
+/// `CREATE VIEW name AS`, the description as a comment of one line, the SELECT.
+fn definition(name: &str, description: Option<&str>, select: &str) -> String {
+    let described = description.map(one_line).filter(|text| !text.is_empty());
+    match described {
+        Some(text) => format!("CREATE VIEW {name} AS\n-- description: {text}\n{select}"),
+        None => format!("CREATE VIEW {name} AS\n{select}"),
+    }
+}
+
+/// Whitespace of any kind, control characters and NUL become single spaces, so that the text cannot
+/// leave its comment.
+fn one_line(text: &str) -> String {
+    text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+fn with_old_definition(detail: Option<&str>, old: &str) -> String {
+    let mut map: serde_json::Map<String, serde_json::Value> =
+        detail.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    map.insert("replaced".to_owned(), serde_json::Value::String(old.to_owned()));
+    serde_json::Value::Object(map).to_string()
+}

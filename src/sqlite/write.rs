@@ -1,0 +1,401 @@
+//! Runs a statement that changes the database, with its audit row in the same transaction.
+//!
+//! The order: compile and judge, take the write lock, run, count what was overwritten, look into a new
+//! trigger, write the audit row with the guard lifted, commit. Whatever fails before the commit rolls
+//! everything back. Snapshots are not made here; whoever needs one has made it before.
+
+use super::fault::Fault;
+use super::guard::{Compiled, Guarded, Judged};
+use super::objects::quoted;
+use super::overwrites::{Counts, Scope, Seen, committed_view};
+use super::params::Params;
+use super::query::{column_names, push_row};
+use super::text_command;
+use crate::audit::AuditRow;
+use crate::policy::{ActionKind, Policy, Refusal};
+use crate::render::Caps;
+use crate::render::csv::{CsvSink, Flow};
+use crate::render::trailer::RowCut;
+use rusqlite::Connection;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A connection for changes and what goes with it.
+pub struct Writer {
+    guarded: Guarded,
+    seen: Seen,
+    path: PathBuf,
+    committed: Option<Connection>,
+}
+
+/// One change.
+#[derive(Clone, Debug)]
+pub struct Change<'a> {
+    /// The statement.
+    pub sql: &'a str,
+    /// Its parameters.
+    pub params: &'a Params,
+    /// RETURNING rows to show at most.
+    pub max_rows: u64,
+    /// Caps of their text.
+    pub caps: Caps,
+    /// Existing rows that may be overwritten; none where the policy does not count.
+    pub max_overwrites: Option<u64>,
+    /// The audit row, but for rows and duration.
+    pub audit: &'a AuditRow,
+}
+
+/// What a change came to.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Changed {
+    /// `sqlite3_changes` of the statement; 0 for CREATE, DROP and their like.
+    pub rows: u64,
+    /// The rowid of the last row it inserted itself.
+    pub last_insert_rowid: Option<i64>,
+    /// For CREATE, DROP, ALTER, ANALYZE, REINDEX: what was done to what.
+    pub structural: Option<(ActionKind, String)>,
+    /// RETURNING rows as CSV with a trailer.
+    pub returning: Option<String>,
+}
+
+/// Told of the moments that the parent must know of.
+pub trait Moments {
+    /// The statement reads the server's log: write what is gathered first.
+    fn before_log(&mut self);
+    /// What follows is not to be interrupted.
+    fn before_commit(&mut self);
+}
+
+impl Writer {
+    /// A writer over a guarded connection.
+    ///
+    /// # Errors
+    /// What rusqlite reports when the hook cannot be set.
+    pub fn new(mut guarded: Guarded, path: PathBuf) -> rusqlite::Result<Self> {
+        let seen = Seen::default();
+        seen.install(guarded.trusted_mut())?;
+        Ok(Self { guarded, seen, path, committed: None })
+    }
+
+    /// The guarded connection.
+    #[must_use]
+    pub fn guarded(&self) -> &Guarded {
+        &self.guarded
+    }
+
+    /// Compiles and judges without running: what a destructive call does before its snapshot.
+    ///
+    /// # Errors
+    /// As [`Self::run`], as far as it can be told before.
+    pub fn check(&self, policy: &'static Policy, sql: &str, params: &Params) -> Result<(), Fault> {
+        let mut compiled = self.compile(policy, sql)?;
+        params.bind(&mut compiled.statement)
+    }
+
+    /// Runs one change.
+    ///
+    /// # Errors
+    /// Refusals, stops, SQLite's errors; the database is as it was then.
+    pub fn run(
+        &mut self,
+        policy: &'static Policy,
+        change: &Change<'_>,
+        moments: &mut dyn Moments,
+    ) -> Result<Changed, Fault> {
+        let began = Instant::now();
+        for attempt in 0..3 {
+            let counted = if attempt == 0 { Counted::Beside } else { Counted::Before };
+            match self.attempt(policy, change, moments, counted, began) {
+                Err(Retry::No(fault)) => return Err(fault),
+                Err(Retry::Yes(fault)) if attempt == 2 => return Err(fault),
+                Err(Retry::Yes(_)) => {}
+                Ok(changed) => return Ok(changed),
+            }
+        }
+        Err(Fault::error(crate::error::ErrorCode::Busy, "the schema keeps changing under the statement: try again"))
+    }
+
+    fn attempt(
+        &mut self,
+        policy: &'static Policy,
+        change: &Change<'_>,
+        moments: &mut dyn Moments,
+        counted: Counted,
+        began: Instant,
+    ) -> Result<Changed, Retry> {
+        let judged = {
+            let mut compiled = self.compile(policy, change.sql)?;
+            change.params.bind(&mut compiled.statement)?;
+            Arc::clone(&compiled.judged)
+        };
+        if judged.facts.reads_log {
+            moments.before_log();
+        }
+        self.begin()?;
+        let result = self.in_transaction(policy, change, moments, counted, began, &judged);
+        if result.is_err() {
+            self.roll_back();
+        }
+        result
+    }
+
+    fn in_transaction(
+        &mut self,
+        policy: &'static Policy,
+        change: &Change<'_>,
+        moments: &mut dyn Moments,
+        counted: Counted,
+        began: Instant,
+        judged: &Arc<Judged>,
+    ) -> Result<Changed, Retry> {
+        let scope = match (change.max_overwrites, &judged.catalog) {
+            (Some(cap), Some(catalog)) => {
+                Some((cap, Scope::of(&self.guarded, &judged.facts, catalog).map_err(|e| self.fault(&e))?))
+            }
+            _ => None,
+        };
+        let before_here = match (&scope, counted) {
+            (Some((_, scope)), Counted::Before) => {
+                Some(scope.count(self.guarded.trusted()).map_err(|e| self.fault(&e))?)
+            }
+            _ => None,
+        };
+        self.seen.reset();
+        let total_before = self.guarded.trusted().total_changes();
+        let (returning, mut changed) = self.step(policy, change)?;
+        let total = self.guarded.trusted().total_changes().saturating_sub(total_before);
+        if let Some((cap, scope)) = &scope {
+            if scope.worth_counting(total, *cap) {
+                let before = match before_here {
+                    Some(counts) => counts,
+                    None => self.count_beside(scope)?,
+                };
+                let after = scope.count(self.guarded.trusted()).map_err(|e| self.fault(&e))?;
+                let rows = scope.overwritten(&before, &after, total, changed.rows, &self.seen);
+                if rows > *cap {
+                    return Err(Retry::No(Refusal::Overwrites { rows, cap: *cap }.into()));
+                }
+            }
+        }
+        if let Some(table) = &judged.facts.trigger_on {
+            self.judge_trigger(policy, table)?;
+        }
+        changed.returning = returning;
+        self.watch_out(moments, total);
+        let mut audit = change.audit.clone();
+        audit.rows = i64::try_from(changed.rows).ok();
+        audit.duration_ms += i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
+        insert_audit(self.guarded.trusted(), &audit).map_err(|e| self.fault(&e))?;
+        self.commit()?;
+        Ok(changed)
+    }
+
+    /// Compiles for a change: what only reads, or under a destructive policy only adds, is sent on.
+    fn compile(&self, policy: &'static Policy, sql: &str) -> Result<Compiled<'_>, Fault> {
+        let compiled = self.guarded.compile(policy, sql).map_err(|fault| sent_on(policy, fault))?;
+        let judged = &compiled.judged;
+        if judged.explain || (judged.facts.written.is_empty() && judged.facts.structural.is_none()) {
+            return Err(Refusal::OnlyReads.into());
+        }
+        if policy.snapshots_first
+            && judged.facts.structural.is_none()
+            && !judged.facts.changes_rows
+            && !text_command::replaces(&self.guarded, policy, sql)?
+            && !text_command::has_command(&self.guarded, policy, sql, judged)?
+        {
+            return Err(Refusal::OnlyAdds.into());
+        }
+        text_command::check(&self.guarded, policy, sql, judged)?;
+        Ok(compiled)
+    }
+
+    fn step(&self, policy: &'static Policy, change: &Change<'_>) -> Result<(Option<String>, Changed), Retry> {
+        let mut compiled = self.compile(policy, change.sql)?;
+        change.params.bind(&mut compiled.statement)?;
+        let columns = column_names(&compiled.statement);
+        let conn = self.guarded.trusted();
+        let rowid_before = conn.last_insert_rowid();
+        let mut sink = (!columns.is_empty()).then(|| CsvSink::new(&columns, change.caps));
+        let running = self.guarded.enter(&compiled.judged);
+        let outcome = fill(&mut compiled, columns.len(), sink.as_mut(), change.max_rows);
+        let cut = match outcome {
+            Ok(cut) => cut,
+            Err(error) => {
+                let surprised = self.guarded.surprised(policy, change.sql);
+                let fault = self.fault(&error);
+                return Err(if surprised { Retry::Yes(fault) } else { Retry::No(fault) });
+            }
+        };
+        drop(running);
+        let facts = &compiled.judged.facts;
+        let structural = facts.structural.clone();
+        let rows = if structural.is_some() { 0 } else { conn.changes() };
+        let rowid = conn.last_insert_rowid();
+        let inserted = facts.inserted.iter().any(|table| self.seen.of(table).0 > 0);
+        let last_insert_rowid =
+            (structural.is_none() && (inserted || rowid != rowid_before) && !facts.inserted.is_empty())
+                .then_some(rowid);
+        let returning = sink.map(|sink| sink.finish(cut).text);
+        Ok((returning, Changed { rows, last_insert_rowid, structural, returning: None }))
+    }
+
+    /// A trigger's body is invisible to the authorizer when it is created, so the statements that would
+    /// fire it are compiled now, and what the body does is judged as if an agent had sent it.
+    fn judge_trigger(&self, policy: &'static Policy, table: &str) -> Result<(), Retry> {
+        let conn = self.guarded.trusted();
+        let columns = writable_columns(conn, table).map_err(|e| self.fault(&e))?;
+        let name = quoted(table);
+        let list = columns.iter().map(|c| quoted(c)).collect::<Vec<_>>().join(", ");
+        let sets = columns.iter().map(|c| format!("{0} = {0}", quoted(c))).collect::<Vec<_>>().join(", ");
+        for sql in [
+            format!("INSERT INTO main.{name} ({list}) SELECT {list} FROM main.{name}"),
+            format!("UPDATE main.{name} SET {sets}"),
+            format!("DELETE FROM main.{name}"),
+        ] {
+            match self.guarded.judge_afresh(policy, &sql) {
+                // A view without a trigger for this statement cannot be the target of it.
+                Err(Fault::Error(error)) if error.message.starts_with("cannot modify") => {}
+                Err(fault) => return Err(Retry::No(fault)),
+                Ok(()) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn count_beside(&mut self, scope: &Scope) -> Result<Counts, Retry> {
+        if self.committed.is_none() {
+            let watch = self.guarded.watch().clone();
+            let mut conn = committed_view(&self.path).map_err(|e| self.fault(&e))?;
+            conn.progress_handler(super::watch::PROGRESS_OPS, Some(move || watch.must_stop()))
+                .map_err(|e| self.fault(&e))?;
+            self.committed = Some(conn);
+        }
+        let Some(conn) = &self.committed else { return Ok(Counts::new()) };
+        scope.count(conn).map_err(|error| {
+            let busy = error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy);
+            let fault = self.fault(&error);
+            // In rollback mode a writer that has spilled its cache shuts readers out: count first then.
+            if busy { Retry::Yes(fault) } else { Retry::No(fault) }
+        })
+    }
+
+    pub(super) fn begin(&self) -> Result<(), Fault> {
+        let result = self.guarded.trusted().prepare_cached("BEGIN IMMEDIATE").and_then(|mut s| s.execute([]));
+        self.guarded.watch().waited();
+        result.map(|_| ()).map_err(|e| self.fault(&e))
+    }
+
+    pub(super) fn commit(&self) -> Result<(), Fault> {
+        let result = self.guarded.trusted().prepare_cached("COMMIT").and_then(|mut s| s.execute([]));
+        self.guarded.watch().waited();
+        result.map(|_| ()).map_err(|e| self.fault(&e))
+    }
+
+    pub(super) fn roll_back(&self) {
+        let conn = self.guarded.trusted();
+        if !conn.is_autocommit() {
+            // A failed rollback leaves the transaction open; the next BEGIN says so and the worker is replaced.
+            let _ = conn.execute_batch("ROLLBACK");
+        }
+    }
+
+    /// From here on nothing is stopped; the parent is told when it might otherwise lose patience.
+    pub(super) fn watch_out(&self, moments: &mut dyn Moments, total_changes: u64) {
+        let near = self.guarded.watch().left().is_none_or(|left| left.as_millis() < 1000);
+        self.guarded.watch().disarm();
+        if near || total_changes > 50_000 {
+            moments.before_commit();
+        }
+    }
+
+    fn fault(&self, error: &rusqlite::Error) -> Fault {
+        self.guarded.fault(error)
+    }
+}
+
+/// Where the row counts from before come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counted {
+    /// From a second connection, when they are needed.
+    Beside,
+    /// From this one, before the statement.
+    Before,
+}
+
+enum Retry {
+    Yes(Fault),
+    No(Fault),
+}
+
+impl From<Fault> for Retry {
+    fn from(fault: Fault) -> Self {
+        Self::No(fault)
+    }
+}
+
+/// Under a destructive policy, what `write` allows is refused in words of its own.
+fn sent_on(policy: &Policy, fault: Fault) -> Fault {
+    match fault {
+        Fault::Refused(Refusal::Action { kind, .. })
+            if policy.snapshots_first
+                && matches!(
+                    kind,
+                    ActionKind::CreateTable
+                        | ActionKind::CreateIndex
+                        | ActionKind::CreateVtable
+                        | ActionKind::Analyze
+                        | ActionKind::Reindex
+                ) =>
+        {
+            Refusal::OnlyAdds.into()
+        }
+        other => other,
+    }
+}
+
+fn fill(
+    compiled: &mut Compiled<'_>,
+    columns: usize,
+    mut sink: Option<&mut CsvSink>,
+    max_rows: u64,
+) -> rusqlite::Result<RowCut> {
+    let mut rows = compiled.statement.raw_query();
+    let (mut shown, mut full, mut cut) = (0, false, RowCut::None);
+    // RETURNING rows beyond the caps are stepped over: the statement must run to its end.
+    while let Some(row) = rows.next()? {
+        let Some(sink) = sink.as_deref_mut() else { continue };
+        if full {
+            continue;
+        }
+        if shown >= max_rows {
+            cut = RowCut::AtMost { rows: max_rows };
+            full = true;
+            continue;
+        }
+        full = push_row(row, columns, sink)? == Flow::Full;
+        shown += 1;
+    }
+    Ok(cut)
+}
+
+fn writable_columns(conn: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
+    let mut statement = conn.prepare("SELECT name FROM pragma_table_xinfo(?1) WHERE hidden IN (0, 1)")?;
+    let names = statement.query_map([table], |row| row.get(0))?.collect();
+    names
+}
+
+/// Writes an audit row by a fixed, bound statement.
+///
+/// # Errors
+/// What SQLite reports.
+pub fn insert_audit(conn: &Connection, row: &AuditRow) -> rusqlite::Result<()> {
+    conn.prepare_cached(
+        "INSERT INTO main.query_log (ts, session, tool, query, ok, rows, error, duration_ms, detail)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?
+    .execute(rusqlite::params![
+        row.ts, row.session, row.tool, row.query, row.ok, row.rows, row.error, row.duration_ms, row.detail
+    ])
+    .map(|_| ())
+}
