@@ -1,0 +1,223 @@
+//! Streams the rows of a table through a search pattern.
+//!
+//! The SELECT is composed of quoted names and the agent's WHERE expression, which must be one expression
+//! by itself; it is compiled and judged like any agent SQL. The pattern engine is `search/`.
+
+use super::fault::Fault;
+use super::guard::Guarded;
+use super::introspect::{Column, columns, find_table, near, table_names, unknown_table};
+use super::objects::{Catalog, quoted};
+use super::query::cell_of;
+use crate::error::{ErrorCode, ToolError};
+use crate::policy::Policy;
+use crate::render::{Caps, Cell};
+use crate::search::{Pattern, SearchEnd, SearchReport};
+use rusqlite::types::ValueRef;
+use serde::{Deserialize, Serialize};
+
+/// A search.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Search {
+    /// The regular expression or literal.
+    pub pattern: String,
+    /// Whether it is a literal.
+    pub fixed_strings: bool,
+    /// Whether letter case is ignored.
+    pub ignore_case: bool,
+    /// The table or view.
+    pub table: String,
+    /// Columns to search; empty for all.
+    pub columns: Vec<String>,
+    /// An SQL expression that candidate rows must satisfy.
+    pub filter: Option<String>,
+    /// The column that names a row; needed for views.
+    pub key_column: Option<String>,
+    /// Matches to show at most.
+    pub limit: u64,
+    /// The greatest limit a call may ask for.
+    pub max_rows: u64,
+    /// Characters of context on each side of a match.
+    pub context_chars: usize,
+    /// Candidate rows to look at, at most; 0 for all.
+    pub max_candidates: u64,
+    /// Caps of the text.
+    pub caps: Caps,
+}
+
+impl Search {
+    /// The compiled pattern.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn compiled(&self) -> Result<Pattern, ToolError> {
+        Pattern::new(&self.pattern, self.fixed_strings, self.ignore_case)
+    }
+}
+
+/// Runs a search.
+///
+/// # Errors
+/// Unknown table or column, a bad WHERE, refusals, stops, SQLite's errors.
+pub fn run(
+    guarded: &Guarded,
+    policy: &'static Policy,
+    search: &Search,
+    before_log: &mut dyn FnMut(),
+) -> Result<super::query::TextResult, Fault> {
+    let pattern = search.compiled()?;
+    let plan = Plan::of(guarded, search)?;
+    if let Some(filter) = &search.filter {
+        check_filter(guarded, policy, filter, &plan)?;
+    }
+    let sql = plan.select(search.filter.as_deref());
+    let mut compiled = guarded.compile(policy, &sql)?;
+    if compiled.judged.facts.reads_log {
+        before_log();
+    }
+    let keys = plan.key.len();
+    let mut report = SearchReport::new(plan.searched.len(), search.limit, search.context_chars, search.caps);
+    let _running = guarded.enter(&compiled.judged);
+    let mut rows = compiled.statement.raw_query();
+    let mut end = SearchEnd { maximum: search.max_rows, candidates_cut: None };
+    loop {
+        let row = match rows.next() {
+            Ok(Some(row)) => row,
+            Ok(None) => break,
+            Err(error) => return Err(guarded.fault(&error)),
+        };
+        if search.max_candidates > 0 && report.candidates() >= search.max_candidates {
+            end.candidates_cut = Some(search.max_candidates);
+            break;
+        }
+        report.begin_row();
+        let mut look = || -> rusqlite::Result<()> {
+            let key: Vec<Cell<'_>> =
+                (0..keys).map(|at| row.get_ref(at).map(cell_of)).collect::<rusqlite::Result<_>>()?;
+            for (at, column) in plan.searched.iter().enumerate() {
+                match row.get_ref(keys + at)? {
+                    ValueRef::Text(text) => report.value(&pattern, &key, column, text),
+                    ValueRef::Integer(value) => report.value(&pattern, &key, column, value.to_string().as_bytes()),
+                    ValueRef::Real(value) => report.value(&pattern, &key, column, format!("{value:?}").as_bytes()),
+                    ValueRef::Null | ValueRef::Blob(_) => {}
+                }
+            }
+            Ok(())
+        };
+        look().map_err(|error| guarded.fault(&error))?;
+        // The regex engine runs between SQLite's own looks at the watch.
+        if guarded.watch().must_stop() {
+            return Err(Fault::Stopped(guarded.watch().stopped().unwrap_or(super::watch::Stop::Deadline)));
+        }
+    }
+    let rendered = report.finish(end);
+    Ok(super::query::TextResult { text: rendered.text, rows: rendered.rows })
+}
+
+/// What to select.
+struct Plan {
+    table: String,
+    /// SQL expressions of the key.
+    key: Vec<String>,
+    searched: Vec<String>,
+}
+
+impl Plan {
+    fn of(guarded: &Guarded, search: &Search) -> Result<Self, Fault> {
+        let (found, names, catalog) = guarded.in_read(|conn| {
+            let found = match find_table(conn, &search.table)? {
+                Some((name, view)) => Some((columns(conn, &name)?, name, view)),
+                None => None,
+            };
+            let names = if found.is_none() { table_names(conn)? } else { Vec::new() };
+            Ok((found, names, Catalog::read(conn)?))
+        })?;
+        let Some((columns, table, view)) = found else {
+            return Err(unknown_table(&search.table, &names));
+        };
+        let visible: Vec<&Column> = columns.iter().filter(|column| column.hidden != 1).collect();
+        let searched = if search.columns.is_empty() {
+            visible.iter().map(|column| column.name.clone()).collect()
+        } else {
+            search.columns.iter().map(|name| real_name(&visible, &table, name)).collect::<Result<_, _>>()?
+        };
+        let key = match &search.key_column {
+            Some(name) => vec![quoted(&real_name(&visible, &table, name)?)],
+            None if view => {
+                return Err(ToolError::arguments(format!(
+                    "`{table}` is a view and has no rowid: name the column that identifies a row in `key_column`"
+                ))
+                .into());
+            }
+            None if catalog.without_rowid(&table) => primary_key(&columns),
+            None => match rowid_alias(&columns) {
+                Some(alias) => vec![alias.to_owned()],
+                None => primary_key(&columns),
+            },
+        };
+        if key.is_empty() {
+            return Err(ToolError::arguments(format!(
+                "the columns of `{table}` hide its rowid: name the column that identifies a row in `key_column`"
+            ))
+            .into());
+        }
+        Ok(Self { table, key, searched })
+    }
+
+    fn select(&self, filter: Option<&str>) -> String {
+        let columns = self.key.iter().cloned().chain(self.searched.iter().map(|name| quoted(name)));
+        let columns = columns.collect::<Vec<_>>().join(", ");
+        let table = quoted(&self.table);
+        match filter {
+            // The line break ends a comment that the expression may close with.
+            Some(filter) => format!("SELECT {columns} FROM main.{table} WHERE (\n{filter}\n)"),
+            None => format!("SELECT {columns} FROM main.{table}"),
+        }
+    }
+}
+
+/// The expression must stand on its own: as the only column of a SELECT, too. Text that closes the
+/// parenthesis and goes on cannot fit both places, which differ in their number of columns.
+fn check_filter(guarded: &Guarded, policy: &'static Policy, filter: &str, plan: &Plan) -> Result<(), Fault> {
+    if filter.trim().is_empty() {
+        return Err(ToolError::arguments("`where` is empty: leave it out or give an SQL expression").into());
+    }
+    let alone = format!("SELECT (\n{filter}\n) FROM main.{}", quoted(&plan.table));
+    let compiled = guarded.compile(policy, &alone).map_err(|fault| match fault {
+        Fault::Error(error) if error.code == ErrorCode::SyntaxError || error.code == ErrorCode::MultipleStatements => {
+            ToolError::new(error.code, format!("`where` must be one SQL expression: {}", error.message)).into()
+        }
+        other => other,
+    })?;
+    if compiled.statement.column_count() != 1 {
+        return Err(ToolError::arguments("`where` must be one SQL expression").into());
+    }
+    if compiled.statement.parameter_count() > 0 {
+        return Err(ToolError::arguments("`where` takes no parameters: write the values into it").into());
+    }
+    Ok(())
+}
+
+fn real_name(columns: &[&Column], table: &str, wanted: &str) -> Result<String, Fault> {
+    let exact = columns.iter().find(|column| column.name == wanted);
+    let any_case = || columns.iter().find(|column| column.name.eq_ignore_ascii_case(wanted));
+    exact.or_else(any_case).map(|column| column.name.clone()).ok_or_else(|| {
+        let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+        Fault::error(
+            ErrorCode::UnknownColumn,
+            format!("`{table}` has no column `{wanted}`; {}", near(wanted, &names)),
+        )
+    })
+}
+
+/// A name of the rowid that no column hides (<https://sqlite.org/rowidtable.html>).
+fn rowid_alias(columns: &[Column]) -> Option<&'static str> {
+    ["rowid", "_rowid_", "oid"]
+        .into_iter()
+        .find(|alias| !columns.iter().any(|column| column.name.eq_ignore_ascii_case(alias)))
+}
+
+fn primary_key(columns: &[Column]) -> Vec<String> {
+    let mut key: Vec<&Column> = columns.iter().filter(|column| column.primary_key > 0).collect();
+    key.sort_by_key(|column| column.primary_key);
+    key.iter().map(|column| quoted(&column.name)).collect()
+}
