@@ -8,7 +8,7 @@ use crate::error::ToolError;
 use crate::render::one_line;
 use regex::bytes::{Regex, RegexBuilder};
 
-/// Bytes a compiled pattern may take: some twenty `\w` in a row, or a fixed string of 30 kB.
+/// Bytes a compiled pattern may take: some thirty `\w` in a row, or a fixed string of 30 kB.
 const COMPILED_BYTES: usize = 2 << 20;
 /// Bytes of cache the lazy automaton may take while it searches.
 const SEARCH_CACHE_BYTES: usize = 4 << 20;

@@ -1,117 +1,12 @@
-//! The chain: what its hashes are over, that no single change goes unseen, and where it is reported.
+//! What the hashes are over, that no single change goes unseen, and where it is reported.
 //!
 //! Rows are built here; the store's tests cover how they are written and read.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a helper of a test fails as the test does"
-)]
-
-use indelible::chain::resume::{ResumeCheckpoint, ResumeEvent, compose};
+use crate::stored::{Chain, Checkpoint, Event, TS};
 use indelible::chain::{
-    ChainVerifier, CheckpointRow, EventRow, GENESIS, Pins, StoredHash, Verdict, checkpoint_hash, event_hash,
+    ChainVerifier, CheckpointRow, GENESIS, Pins, StoredHash, checkpoint_hash, event_hash,
 };
-use indelible::render::{Caps, Cell};
 use proptest::prelude::*;
-
-const CAPS: Caps = Caps { max_result_bytes: 32768, max_cell_chars: 2000 };
-const TS: &str = "2026-11-30T09:01:02Z";
-
-#[derive(Clone, Debug, PartialEq)]
-struct Event {
-    id: i64,
-    ts: String,
-    session: String,
-    kind: String,
-    content: String,
-    prev_hash: String,
-    hash: String,
-}
-
-impl Event {
-    fn row(&self) -> EventRow<'_> {
-        let Self { id, ts, session, kind, content, prev_hash, hash } = self;
-        EventRow { id: *id, ts, session, kind, content, prev_hash, hash }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq)]
-struct Checkpoint {
-    id: i64,
-    summary: String,
-    last_event_id: i64,
-    head_hash: String,
-    hash: Option<String>,
-}
-
-/// A stored chain, as the two tables hold it.
-#[derive(Clone, Debug, PartialEq, Default)]
-struct Chain {
-    events: Vec<Event>,
-    checkpoints: Vec<Checkpoint>,
-}
-
-impl Chain {
-    fn of(contents: &[&str]) -> Self {
-        let mut chain = Self::default();
-        contents.iter().for_each(|content| chain.append("note", content));
-        chain
-    }
-
-    fn head(&self) -> (i64, String) {
-        self.events.last().map_or((0, GENESIS.to_owned()), |event| (event.id, event.hash.clone()))
-    }
-
-    fn append(&mut self, kind: &str, content: &str) {
-        let (head, prev_hash) = self.head();
-        let hash = event_hash(head + 1, TS, "s1", kind, content, &prev_hash);
-        let [ts, session, kind, content] = [TS, "s1", kind, content].map(str::to_owned);
-        self.events.push(Event { id: head + 1, ts, session, kind, content, prev_hash, hash });
-    }
-
-    fn checkpoint(&mut self, summary: &str) {
-        let (last_event_id, head_hash) = self.head();
-        let id = self.checkpoints.len() as i64 + 1;
-        let previous =
-            self.checkpoints.last().map_or(GENESIS.to_owned(), |checkpoint| checkpoint.hash.clone().unwrap());
-        let hash = checkpoint_hash(id, TS, "s1", summary, last_event_id, &head_hash, &previous);
-        let summary = summary.to_owned();
-        self.checkpoints.push(Checkpoint { id, summary, last_event_id, head_hash, hash: Some(hash) });
-    }
-
-    /// Makes every event after `from` (an index) follow from the one before, as a forger would.
-    fn rehash(&mut self, from: usize) {
-        for index in from..self.events.len() {
-            let prev_hash =
-                index.checked_sub(1).map_or(GENESIS.to_owned(), |at| self.events[at].hash.clone());
-            let event = &mut self.events[index];
-            event.hash =
-                event_hash(event.id, &event.ts, &event.session, &event.kind, &event.content, &prev_hash);
-            event.prev_hash = prev_hash;
-        }
-    }
-
-    fn verify(&self) -> Verdict {
-        let mut pins = Pins::new();
-        for Checkpoint { id, summary, last_event_id, head_hash, hash } in &self.checkpoints {
-            let hash = hash.as_deref().map_or(StoredHash::Null, StoredHash::Text);
-            let last_event_id = *last_event_id;
-            pins.checkpoint(&CheckpointRow {
-                id: *id,
-                ts: TS,
-                session: "s1",
-                summary,
-                last_event_id,
-                head_hash,
-                hash,
-            });
-        }
-        let mut verifier = ChainVerifier::new(pins);
-        self.events.iter().for_each(|event| verifier.event(&event.row()));
-        verifier.finish()
-    }
-}
 
 /// Five events; checkpoints before the first, at 2 and at 4.
 fn five() -> Chain {
@@ -287,109 +182,6 @@ fn checkpoints_without_the_hash_column_still_pin() {
     assert!(!ChainVerifier::new(pins()).finish().ok);
 }
 
-fn resume(chain: &Chain, since: usize, max_events: usize, caps: Caps) -> String {
-    let checkpoint = chain.checkpoints.last().map(|c| ResumeCheckpoint {
-        id: c.id,
-        ts: TS,
-        last_event_id: c.last_event_id,
-        summary: &c.summary,
-    });
-    let all = &chain.events[since..];
-    let events: Vec<ResumeEvent<'_>> = all[all.len().saturating_sub(max_events)..]
-        .iter()
-        .map(|event| ResumeEvent {
-            id: Cell::Integer(event.id),
-            ts: Cell::Text(event.ts.as_bytes()),
-            kind: Cell::Text(event.kind.as_bytes()),
-            content: Cell::Text(event.content.as_bytes()),
-        })
-        .collect();
-    compose(checkpoint, &events, all.len() as u64, &chain.verify(), caps)
-}
-
-#[test]
-fn the_resume_text_is_exact() {
-    let mut chain = Chain::default();
-    assert_eq!(resume(&chain, 0, 50, CAPS), "# no checkpoint yet\n\n# 0 events | chain ok (0 events)");
-    chain.append("decision", "chose sqlite");
-    chain.append("note", "loaded data");
-    let rows = format!("id,ts,kind,content\n1,{TS},decision,chose sqlite\n2,{TS},note,loaded data");
-    assert_eq!(
-        resume(&chain, 0, 50, CAPS),
-        format!("# no checkpoint yet\n\n# 2 events | chain ok (2 events)\n{rows}")
-    );
-    chain.checkpoint("two events in");
-    let head = format!("# checkpoint 1 | {TS} | at event 2\ntwo events in\n\n");
-    assert_eq!(
-        resume(&chain, 2, 50, CAPS),
-        format!("{head}# 0 events since checkpoint | chain ok (2 events)")
-    );
-    chain.append("note", "after checkpoint");
-    assert_eq!(
-        resume(&chain, 2, 50, CAPS),
-        format!(
-            "{head}# 1 events since checkpoint | chain ok (3 events)\nid,ts,kind,content\n3,{TS},note,after checkpoint"
-        )
-    );
-    chain.events[1].content = "LOADED".to_owned();
-    assert!(resume(&chain, 2, 50, CAPS).contains("# 1 events since checkpoint | chain BROKEN at event 2: "));
-}
-
-#[test]
-fn resume_drops_the_oldest_and_never_the_newest() {
-    let mut chain = Chain::of(&["curated one"]);
-    (0..80).for_each(|index| chain.append("prompt", &format!("raw prompt {index} {}", "x".repeat(300))));
-    chain.append("decision", "curated two");
-    let text = resume(&chain, 0, 50, Caps { max_result_bytes: 4096, ..CAPS });
-    assert!(text.len() <= 4596 && text.ends_with(",decision,curated two"), "{text}");
-    let shown = text.matches("raw prompt").count() + 1;
-    let head = format!(
-        "# 82 events | chain ok (82 events); {} older events not shown; cut at 4096 bytes\n",
-        82 - shown
-    );
-    assert!(text.contains(&head) && !text.contains("curated one"), "{text}");
-    let by_count = resume(&chain, 0, 2, CAPS);
-    assert!(
-        by_count.contains("# 82 events | chain ok (82 events); 80 older events not shown\n"),
-        "{by_count}"
-    );
-}
-
-#[test]
-fn a_newest_event_too_wide_is_shown_in_part() {
-    let chain = Chain::of(&["old", &"é".repeat(5000)]);
-    let text = resume(&chain, 0, 50, Caps { max_result_bytes: 1000, max_cell_chars: 100_000 });
-    assert!(text.len() <= 1000 && text.contains(&format!("\n2,{TS},note,éééé")), "{text}");
-    assert!(text.contains("; 1 older events not shown; cut at 1000 bytes\n"), "{text}");
-    let cells = resume(&chain, 0, 50, Caps { max_cell_chars: 30, ..CAPS });
-    assert!(cells.contains("chain ok (2 events); 1 cells cut to 30 chars\n"), "{cells}");
-    assert!(cells.ends_with("...[+4970 chars]"), "{cells}");
-}
-
-#[test]
-fn a_summary_cannot_pass_for_the_servers_own_lines() {
-    let mut chain = Chain::default();
-    chain.checkpoint("# 9 events\n#two\r# three\u{2028}# four\n\n#\n a # b");
-    let text = resume(&chain, 0, 50, CAPS);
-    let summary = " # 9 events\n #two\r # three\u{2028} # four\n\n #\n a # b";
-    let expected = format!(
-        "# checkpoint 1 | {TS} | at event 0\n{summary}\n\n# 0 events since checkpoint | chain ok (0 events)"
-    );
-    assert_eq!(text, expected);
-}
-
-#[test]
-fn a_summary_leaves_room_for_the_newest_event() {
-    let mut chain = Chain::default();
-    chain.checkpoint(&"š".repeat(50_000));
-    chain.append("note", &"n".repeat(900));
-    let text = resume(&chain, 0, 50, Caps { max_result_bytes: 4000, ..CAPS });
-    assert!(text.len() <= 4500 && text.ends_with(&"n".repeat(900)), "{}", text.len());
-    let shown = text.matches('š').count();
-    let line = format!("\n# summary cut at 4000 bytes, {} chars not shown\n\n# 1 events", 50_000 - shown);
-    assert!(shown > 1400 && text.contains(&line), "{shown}");
-}
-
 fn texts() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(any::<String>(), 1..8)
 }
@@ -463,20 +255,5 @@ proptest! {
         let json = serde_json::to_string(&(id, &ts, "s", &kind, &content, GENESIS)).unwrap();
         let expected: String = Sha256::digest(json).iter().map(|byte| format!("{byte:02x}")).collect();
         prop_assert_eq!(event_hash(id, &ts, "s", &kind, &content, GENESIS), expected);
-    }
-
-    #[test]
-    fn the_resume_text_stays_within_its_cap(
-        summary in "[#a\n\ré]{0,400}", contents in prop::collection::vec("[#a,\n\"é]{0,200}", 0..6), bytes in 0usize..1500,
-    ) {
-        let mut chain = Chain::default();
-        chain.checkpoint(&summary);
-        contents.iter().for_each(|content| chain.append("note", content));
-        let text = resume(&chain, 0, 50, Caps { max_result_bytes: bytes, ..CAPS });
-        prop_assert!(text.len() <= bytes + 500, "{}", text.len());
-        if bytes >= 600 && !contents.is_empty() {
-            let newest = format!("\n{},", contents.len());
-            prop_assert!(text.contains(&newest));
-        }
     }
 }
