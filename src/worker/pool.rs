@@ -1,1 +1,355 @@
-//! x
+//! The server's side of its workers: two that read, one that writes, each started when first needed.
+//!
+//! It gives a job to a free worker, keeps its time, passes cancellation on, and replaces a worker that
+//! overran or died. It does not know what the jobs mean.
+
+use super::protocol::{Answer, FrameError, FromWorker, Job, Setup, ToWorker, Work, body_length, decode, encode};
+use crate::sqlite::fault::Fault;
+use crate::sqlite::watch::Stop;
+use std::ffi::OsStr;
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::Mutex as StdMutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::{Mutex, Semaphore};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+/// Workers that read. Two, because their heap limits together with the writer's stay under 300 MB.
+pub const READERS: usize = 2;
+
+/// How long an interrupted statement may take to end before its worker is killed.
+pub const KILL_GRACE: Duration = Duration::from_secs(1);
+
+/// How long a commit may take that has been announced.
+const COMMIT_GRACE: Duration = Duration::from_secs(120);
+
+/// How long a worker may take to open the file.
+const START_GRACE: Duration = Duration::from_secs(30);
+
+/// Environment a worker keeps: where temporary files go. Nothing else of the server's reaches it.
+const KEPT_ENVIRONMENT: &[&str] = &["SQLITE_TMPDIR", "TMPDIR", "RUST_BACKTRACE", "LLVM_PROFILE_FILE", "SystemRoot", "TEMP", "TMP"];
+
+/// Why a job has no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobError {
+    /// The worker said so.
+    Fault(Fault),
+    /// The worker was killed because it did not stop; whether a change was committed is for the
+    /// caller to find out.
+    Killed(Stop),
+    /// The worker died or could not be started; likewise.
+    Lost(String),
+}
+
+impl From<Fault> for JobError {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// What a job needs from the server while it runs.
+pub trait Attend: Send + Sync {
+    /// Writes the audit rows gathered so far, as far as that can be done at once.
+    fn write_log(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// The workers of one database.
+pub struct Pool {
+    path: PathBuf,
+    busy_timeout: Duration,
+    numbers: AtomicU64,
+    places: Semaphore,
+    idle: StdMutex<Vec<Worker>>,
+    writer: Mutex<Option<Worker>>,
+    closing: CancellationToken,
+}
+
+/// The terms of one job.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// The policy's id.
+    pub policy: &'static str,
+    /// How long it may run, from the moment a worker takes it.
+    pub timeout: Duration,
+    /// Cancelled when the client no longer wants it.
+    pub cancel: CancellationToken,
+}
+
+impl Pool {
+    /// A pool without workers yet.
+    #[must_use]
+    pub fn new(path: PathBuf, busy_timeout: Duration) -> Self {
+        Self {
+            path,
+            busy_timeout,
+            numbers: AtomicU64::new(1),
+            places: Semaphore::new(READERS),
+            idle: StdMutex::default(),
+            writer: Mutex::new(None),
+            closing: CancellationToken::new(),
+        }
+    }
+
+    /// Runs a job that reads.
+    ///
+    /// # Errors
+    /// The worker's fault, a kill, a lost worker.
+    pub async fn read(&self, work: Work, terms: &Terms, attend: &impl Attend) -> Result<Answer, JobError> {
+        let place = tokio::select! {
+            place = self.places.acquire() => place,
+            () = terms.cancel.cancelled() => return Err(Fault::Stopped(Stop::Cancelled).into()),
+            () = self.closing.cancelled() => return Err(Fault::Stopped(Stop::Cancelled).into()),
+        };
+        let _place = place.map_err(|_| JobError::Fault(Fault::Stopped(Stop::Cancelled)))?;
+        let free = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut worker = match free.and_then(Worker::if_alive) {
+            Some(worker) => worker,
+            None => self.start(false).await?,
+        };
+        let result = self.drive(&mut worker, work, terms, attend).await;
+        if !matches!(result, Err(JobError::Killed(_) | JobError::Lost(_))) {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
+        }
+        result
+    }
+
+    /// Runs a job that writes. The caller holds the turn-lock.
+    ///
+    /// # Errors
+    /// The worker's fault, a kill, a lost worker.
+    pub async fn write(&self, work: Work, terms: &Terms, attend: &impl Attend) -> Result<Answer, JobError> {
+        let mut slot = self.writer.lock().await;
+        let mut worker = match slot.take().and_then(Worker::if_alive) {
+            Some(worker) => worker,
+            None => self.start(true).await?,
+        };
+        let result = self.drive(&mut worker, work, terms, attend).await;
+        if !matches!(result, Err(JobError::Killed(_) | JobError::Lost(_))) {
+            *slot = Some(worker);
+        }
+        result
+    }
+
+    /// Stops what runs and lets no worker outlive the call by more than its kill.
+    pub fn close(&self) {
+        self.closing.cancel();
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    async fn start(&self, writes: bool) -> Result<Worker, JobError> {
+        let mut worker = Worker::spawn().map_err(|error| JobError::Lost(format!("a worker cannot be started: {error}")))?;
+        let setup = Setup {
+            path: self.path.clone(),
+            writes,
+            busy_timeout_ms: u64::try_from(self.busy_timeout.as_millis()).unwrap_or(u64::MAX),
+        };
+        let opened = async {
+            worker.send(&setup).await?;
+            worker.receive::<FromWorker>().await
+        };
+        match tokio::time::timeout(START_GRACE, opened).await {
+            Ok(Ok(Some(FromWorker::Ready(Ok(()))))) => Ok(worker),
+            Ok(Ok(Some(FromWorker::Ready(Err(words))))) => {
+                Err(JobError::Lost(format!("a worker cannot open the database: {words}")))
+            }
+            Ok(Ok(_)) => Err(JobError::Lost("a worker ended while it started".to_owned())),
+            Ok(Err(error)) => Err(JobError::Lost(format!("a worker ended while it started: {error}"))),
+            Err(_) => Err(JobError::Lost("a worker did not start in time".to_owned())),
+        }
+    }
+
+    async fn drive(
+        &self,
+        worker: &mut Worker,
+        work: Work,
+        terms: &Terms,
+        attend: &impl Attend,
+    ) -> Result<Answer, JobError> {
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let job = Job {
+            number,
+            policy: terms.policy.to_owned(),
+            timeout_ms: u64::try_from(terms.timeout.as_millis()).unwrap_or(u64::MAX),
+            work,
+        };
+        let lost = |error: io::Error| JobError::Lost(error.to_string());
+        worker.send(&ToWorker::Job(Box::new(job))).await.map_err(|error| {
+            if error.kind() == io::ErrorKind::InvalidData {
+                JobError::Fault(Fault::error(crate::error::ErrorCode::TooBig, error.to_string()))
+            } else {
+                lost(error)
+            }
+        })?;
+        let mut clock = Clock::new(terms.timeout, self.busy_timeout);
+        loop {
+            tokio::select! {
+                biased;
+                message = worker.receive::<FromWorker>() => match message.map_err(lost)? {
+                    Some(FromWorker::Done { job, result }) if job == number => return result.map_err(JobError::Fault),
+                    Some(FromWorker::NeedsLog { job }) if job == number => {
+                        clock.pause();
+                        attend.write_log().await;
+                        clock.resume();
+                        worker.send(&ToWorker::LogWritten { job }).await.map_err(lost)?;
+                    }
+                    Some(FromWorker::Waiting { job }) if job == number => clock.pause(),
+                    Some(FromWorker::Started { job }) if job == number => clock.resume(),
+                    Some(FromWorker::Committing { job }) if job == number => clock.commit(),
+                    Some(_) => {}
+                    None => return Err(JobError::Lost("the worker process died".to_owned())),
+                },
+                () = terms.cancel.cancelled(), if !clock.cancelled => {
+                    clock.cancel();
+                    worker.send(&ToWorker::Interrupt { job: number }).await.map_err(lost)?;
+                }
+                () = self.closing.cancelled(), if !clock.committing => {
+                    return Err(JobError::Killed(Stop::Cancelled));
+                }
+                () = sleep_until(clock.kill_at) => {
+                    return Err(JobError::Killed(if clock.cancelled { Stop::Cancelled } else { Stop::Deadline }));
+                }
+            }
+        }
+    }
+}
+
+/// When a worker is killed.
+struct Clock {
+    kill_at: Instant,
+    busy_timeout: Duration,
+    paused: Option<(Instant, Instant)>,
+    cancelled: bool,
+    committing: bool,
+}
+
+impl Clock {
+    fn new(timeout: Duration, busy_timeout: Duration) -> Self {
+        let kill_at = Instant::now() + timeout + KILL_GRACE;
+        Self { kill_at, busy_timeout, paused: None, cancelled: false, committing: false }
+    }
+
+    /// The job waits for somebody else; its time stands still for the busy timeout at most.
+    fn pause(&mut self) {
+        if self.paused.is_none() && !self.committing && !self.cancelled {
+            let now = Instant::now();
+            self.paused = Some((now, self.kill_at));
+            self.kill_at = self.kill_at.max(now + self.busy_timeout + KILL_GRACE);
+        }
+    }
+
+    fn resume(&mut self) {
+        if let Some((since, kill_at)) = self.paused.take() {
+            if !self.committing && !self.cancelled {
+                self.kill_at = kill_at + since.elapsed();
+            }
+        }
+    }
+
+    fn cancel(&mut self) {
+        self.cancelled = true;
+        if !self.committing {
+            self.kill_at = self.kill_at.min(Instant::now() + KILL_GRACE);
+        }
+    }
+
+    fn commit(&mut self) {
+        self.committing = true;
+        self.kill_at = Instant::now() + COMMIT_GRACE;
+    }
+}
+
+/// One child process. Dropping it kills it.
+struct Worker {
+    child: Child,
+    input: ChildStdin,
+    output: ChildStdout,
+    buffer: Vec<u8>,
+    taken: usize,
+    scratch: Vec<u8>,
+}
+
+impl Worker {
+    fn spawn() -> io::Result<Self> {
+        let mut command = worker_command("worker")?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).kill_on_drop(true);
+        let mut child = command.spawn()?;
+        let gone = || io::Error::other("the worker has no pipe");
+        let input = child.stdin.take().ok_or_else(gone)?;
+        let output = child.stdout.take().ok_or_else(gone)?;
+        Ok(Self { child, input, output, buffer: Vec::new(), taken: 0, scratch: Vec::new() })
+    }
+
+    /// The worker, unless it died while nobody looked.
+    fn if_alive(mut self) -> Option<Self> {
+        matches!(self.child.try_wait(), Ok(None)).then_some(self)
+    }
+
+    async fn send<T: serde::Serialize>(&mut self, message: &T) -> io::Result<()> {
+        self.scratch.clear();
+        encode(message, &mut self.scratch).map_err(to_io)?;
+        self.input.write_all(&self.scratch).await?;
+        if self.scratch.capacity() > 1 << 20 {
+            self.scratch = Vec::new();
+        }
+        Ok(())
+    }
+
+    /// The next message, or none at the end. Safe to drop half-way: what was read stays in the buffer.
+    async fn receive<T: serde::de::DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
+        loop {
+            let bytes = self.buffer.get(self.taken..).unwrap_or_default();
+            if let Some((head, rest)) = bytes.split_first_chunk::<4>() {
+                let length = body_length(*head).map_err(to_io)?;
+                if let Some(body) = rest.get(..length) {
+                    let message = decode(body).map_err(to_io)?;
+                    self.taken += 4 + length;
+                    if self.taken == self.buffer.len() {
+                        self.buffer.clear();
+                        self.taken = 0;
+                        if self.buffer.capacity() > 1 << 20 {
+                            self.buffer = Vec::new();
+                        }
+                    }
+                    return Ok(Some(message));
+                }
+            }
+            if self.output.read_buf(&mut self.buffer).await? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+fn to_io(error: FrameError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+/// A command that runs this same program, in a process group of its own (a terminal's Ctrl-C is for the
+/// server) and without the server's environment.
+///
+/// # Errors
+/// When the program's own file cannot be found.
+pub fn worker_command(subcommand: impl AsRef<OsStr>) -> io::Result<Command> {
+    // On Linux this is the running program even if its file was replaced meanwhile.
+    let program =
+        if cfg!(target_os = "linux") { PathBuf::from("/proc/self/exe") } else { std::env::current_exe()? };
+    let mut command = std::process::Command::new(program);
+    command.arg(subcommand).env_clear();
+    for name in KEPT_ENVIRONMENT {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt;
+        command.arg0("indelible").process_group(0);
+    }
+    Ok(Command::from(command))
+}

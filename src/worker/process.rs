@@ -1,1 +1,314 @@
-//! x
+//! The worker process: reads jobs from stdin, runs them behind the guard, answers on stdout.
+//!
+//! One thread. While a statement runs, SQLite's progress handler looks whether an interrupt has come in
+//! over stdin; when stdin closes the process ends at once, and an open transaction ends with it. It
+//! writes nothing to stdout but frames, and opens no file but the database it was told.
+
+use super::protocol::{Answer, FrameError, FromWorker, Job, Setup, ToWorker, Work, body_length, decode, encode};
+use crate::generated::{POLICIES, PROTECTED};
+use crate::policy::{ConnectionKind, Policy};
+use crate::sqlite::fault::Fault;
+use crate::sqlite::guard::Guarded;
+use crate::sqlite::query::{self, Read as ReadStatement};
+use crate::sqlite::search_rows;
+use crate::sqlite::view::NewView;
+use crate::sqlite::watch::Watch;
+use crate::sqlite::write::{Change, Moments, Writer};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Runs the worker until its stdin closes.
+///
+/// # Errors
+/// What cannot be reported to the server: broken pipes, messages that are not of the protocol.
+pub fn run() -> io::Result<()> {
+    die_with_the_server();
+    let pipe = Pipe(Arc::new(Mutex::new(Frames::of_stdio()?)));
+    let Some(setup) = pipe.receive::<Setup>()? else { return Ok(()) };
+    let current = Arc::new(AtomicU64::new(0));
+    let watch = watch_over(&pipe, &current, Duration::from_millis(setup.busy_timeout_ms));
+    let mut bench = match Bench::open(&setup, watch) {
+        Ok(bench) => bench,
+        Err(error) => {
+            let words = crate::sqlite::fault::message(&error);
+            return pipe.send(&FromWorker::Ready(Err(words)));
+        }
+    };
+    pipe.send(&FromWorker::Ready(Ok(())))?;
+    while let Some(message) = pipe.receive::<ToWorker>()? {
+        match message {
+            ToWorker::Job(job) => {
+                current.store(job.number, Ordering::Relaxed);
+                let number = job.number;
+                let result = bench.work(*job, &pipe);
+                current.store(0, Ordering::Relaxed);
+                pipe.send(&FromWorker::Done { job: number, result })?;
+            }
+            // The job is over already.
+            ToWorker::Interrupt { .. } | ToWorker::LogWritten { .. } => {}
+        }
+    }
+    Ok(())
+}
+
+/// The connection a worker works on.
+enum Bench {
+    Reads(Guarded),
+    Writes(Box<Writer>),
+}
+
+impl Bench {
+    fn open(setup: &Setup, watch: Watch) -> rusqlite::Result<Self> {
+        if setup.writes {
+            let guarded = Guarded::open(&setup.path, ConnectionKind::ReadWrite, &PROTECTED, watch)?;
+            Writer::new(guarded, setup.path.clone()).map(|writer| Self::Writes(Box::new(writer)))
+        } else {
+            Guarded::open(&setup.path, ConnectionKind::ReadOnly, &PROTECTED, watch).map(Self::Reads)
+        }
+    }
+
+    fn guarded(&self) -> &Guarded {
+        match self {
+            Self::Reads(guarded) => guarded,
+            Self::Writes(writer) => writer.guarded(),
+        }
+    }
+
+    fn work(&mut self, job: Job, pipe: &Pipe) -> Result<Answer, Fault> {
+        let policy = policy_of(&job.policy)?;
+        self.guarded().watch().start(Duration::from_millis(job.timeout_ms));
+        let mut moments = Told { pipe, job: job.number };
+        match job.work {
+            Work::Read { sql, params, limit, max_rows, caps } => {
+                let read = ReadStatement { sql: &sql, params: &params, limit, max_rows, caps };
+                query::run(self.guarded(), policy, read, &mut || moments.before_log()).map(Answer::Text)
+            }
+            Work::Search(search) => {
+                search_rows::run(self.guarded(), policy, &search, &mut || moments.before_log()).map(Answer::Text)
+            }
+            Work::Tables { counts } => self.guarded().tables(counts).map(Answer::Tables),
+            Work::Describe { table, count } => {
+                self.guarded().describe(&table, count).map(|found| Answer::Described(Box::new(found)))
+            }
+            Work::Definitions { include_system, max_bytes } => {
+                let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+                self.guarded().definitions(include_system, max_bytes).map(Answer::Definitions)
+            }
+            Work::Check { sql, params } => {
+                self.writer()?.check(policy, &sql, &params).map(|()| Answer::Accepted)
+            }
+            Work::Change { sql, params, max_rows, caps, max_overwrites, audit } => {
+                let change =
+                    Change { sql: &sql, params: &params, max_rows, caps, max_overwrites, audit: &audit };
+                self.writer()?.run(policy, &change, &mut moments).map(Answer::Changed)
+            }
+            Work::CreateView { name, select_sql, description, replace, audit } => {
+                let view = NewView {
+                    name: &name,
+                    select_sql: &select_sql,
+                    description: description.as_deref(),
+                    replace,
+                    audit: &audit,
+                };
+                self.writer()?.create_view(policy, view, &mut moments).map(Answer::ViewCreated)
+            }
+        }
+    }
+
+    fn writer(&mut self) -> Result<&mut Writer, Fault> {
+        match self {
+            Self::Writes(writer) => Ok(writer),
+            Self::Reads(_) => {
+                Err(Fault::error(crate::error::ErrorCode::SqlError, "a change was sent to a worker that only reads"))
+            }
+        }
+    }
+}
+
+fn policy_of(id: &str) -> Result<&'static Policy, Fault> {
+    POLICIES.iter().find(|policy| policy.id == id).ok_or_else(|| {
+        Fault::error(crate::error::ErrorCode::SqlError, format!("there is no policy `{id}` in this build"))
+    })
+}
+
+/// Tells the server of moments in a job.
+struct Told<'p> {
+    pipe: &'p Pipe,
+    job: u64,
+}
+
+impl Moments for Told<'_> {
+    fn before_log(&mut self) {
+        if self.pipe.send(&FromWorker::NeedsLog { job: self.job }).is_err() {
+            return;
+        }
+        // An interrupt that comes in between is seen by the parent's own timer.
+        while let Ok(Some(message)) = self.pipe.receive::<ToWorker>() {
+            if matches!(message, ToWorker::LogWritten { job } if job == self.job) {
+                return;
+            }
+        }
+    }
+
+    fn before_commit(&mut self) {
+        // A server that is gone will not read it; the next receive ends this process.
+        let _ = self.pipe.send(&FromWorker::Committing { job: self.job });
+    }
+}
+
+fn watch_over(pipe: &Pipe, current: &Arc<AtomicU64>, busy_timeout: Duration) -> Watch {
+    let (asked, asked_job) = (pipe.clone(), Arc::clone(current));
+    let (told, told_job) = (pipe.clone(), Arc::clone(current));
+    Watch::new(
+        busy_timeout,
+        Box::new(move || asked.interrupted(asked_job.load(Ordering::Relaxed))),
+        Box::new(move |waiting| {
+            let job = told_job.load(Ordering::Relaxed);
+            let message =
+                if waiting { FromWorker::Waiting { job } } else { FromWorker::Started { job } };
+            let _ = told.send(&message);
+        }),
+    )
+}
+
+/// The pipe to the server, shared with the watch.
+#[derive(Clone)]
+struct Pipe(Arc<Mutex<Frames>>);
+
+impl Pipe {
+    fn receive<T: serde::de::DeserializeOwned>(&self) -> io::Result<Option<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).receive()
+    }
+
+    fn send<T: serde::Serialize>(&self, message: &T) -> io::Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).send(message)
+    }
+
+    /// Whether the server wants this job stopped. Ends the process when the server is gone.
+    fn interrupted(&self, job: u64) -> bool {
+        let mut frames = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while frames.readable() {
+            match frames.receive::<ToWorker>() {
+                Ok(Some(ToWorker::Interrupt { job: stopped })) if stopped == job => return true,
+                Ok(Some(_)) => {}
+                Ok(None) | Err(_) => std::process::exit(0),
+            }
+        }
+        false
+    }
+}
+
+/// Frames over stdin and stdout, read through a buffer of our own so that we know what is in it.
+struct Frames {
+    input: File,
+    output: File,
+    buffer: Vec<u8>,
+    taken: usize,
+    scratch: Vec<u8>,
+}
+
+impl Frames {
+    #[cfg(unix)]
+    fn of_stdio() -> io::Result<Self> {
+        use std::os::fd::AsFd;
+        let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+        let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+        Ok(Self { input, output, buffer: Vec::new(), taken: 0, scratch: Vec::new() })
+    }
+
+    #[cfg(windows)]
+    fn of_stdio() -> io::Result<Self> {
+        use std::os::windows::io::AsHandle;
+        let input = File::from(io::stdin().as_handle().try_clone_to_owned()?);
+        let output = File::from(io::stdout().as_handle().try_clone_to_owned()?);
+        Ok(Self { input, output, buffer: Vec::new(), taken: 0, scratch: Vec::new() })
+    }
+
+    fn receive<T: serde::de::DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
+        loop {
+            let bytes = self.buffer.get(self.taken..).unwrap_or_default();
+            if let Some((head, rest)) = bytes.split_first_chunk::<4>() {
+                let length = body_length(*head).map_err(to_io)?;
+                if let Some(body) = rest.get(..length) {
+                    let message = decode(body).map_err(to_io)?;
+                    self.taken += 4 + length;
+                    if self.taken == self.buffer.len() {
+                        self.forget();
+                    }
+                    return Ok(Some(message));
+                }
+            }
+            if !self.fill()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn send<T: serde::Serialize>(&mut self, message: &T) -> io::Result<()> {
+        self.scratch.clear();
+        encode(message, &mut self.scratch).map_err(to_io)?;
+        self.output.write_all(&self.scratch)?;
+        if self.scratch.capacity() > 1 << 20 {
+            self.scratch = Vec::new();
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self) -> io::Result<bool> {
+        let mut chunk = [0_u8; 16 * 1024];
+        loop {
+            match self.input.read(&mut chunk) {
+                Ok(0) => return Ok(false),
+                Ok(count) => {
+                    self.buffer.extend_from_slice(chunk.get(..count).unwrap_or_default());
+                    return Ok(true);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn forget(&mut self) {
+        self.buffer.clear();
+        self.taken = 0;
+        if self.buffer.capacity() > 1 << 20 {
+            self.buffer = Vec::new();
+        }
+    }
+
+    /// Whether a receive would find something now, the end of input included.
+    #[cfg(unix)]
+    fn readable(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        if self.taken < self.buffer.len() {
+            return true;
+        }
+        let mut polled = [PollFd::new(&self.input, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut polled, Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Elsewhere the server's timer kills the worker a second later.
+    #[cfg(not(unix))]
+    fn readable(&self) -> bool {
+        self.taken < self.buffer.len()
+    }
+}
+
+fn to_io(error: FrameError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+/// The kernel ends this process when the server's thread that started it ends, also by SIGKILL.
+#[cfg(target_os = "linux")]
+fn die_with_the_server() {
+    // Without it the process still ends when it next looks at its stdin.
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+}
+
+#[cfg(not(target_os = "linux"))]
+fn die_with_the_server() {}
