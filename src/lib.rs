@@ -6,11 +6,14 @@
 //!
 //! - [`error`], [`spec`]: errors and exit statuses; the YAML model, its checks and diagnostics
 //! - `codegen`: spec to text, for build.rs and tests
-//! - [`policy`], [`render`]: verdicts over what a statement does; CSV
+//! - [`generated`]: the tools and policies of tools.yaml and policy.yaml
+//! - [`policy`], [`render`], [`surface`]: verdicts over what a statement does; CSV; the active tools
 //!
 //! It is a library for its own binary and tests, not an API with a promise of stability.
 
 pub mod error;
+pub mod generated;
 pub mod policy;
 pub mod render;
 pub mod spec;
+pub mod surface;
