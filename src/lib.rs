@@ -5,18 +5,32 @@
 //! Imports go down this list only (a test reads the sources and holds it to that):
 //!
 //! - [`error`], [`spec`]: errors and exit statuses; the YAML model, its checks and diagnostics
-//! - `codegen`: spec to text, for build.rs and tests
-//! - [`policy`], [`render`], [`chain`], [`search`]: verdicts over what a statement does; CSV; the memory's hashes
-//!   and their check; patterns and snippets
+//! - [`codegen`]: spec to text, for build.rs and tests
+//! - [`generated`], [`policy`], [`chain`], [`render`], [`search`], [`surface`], [`audit`], [`outcome`]: what the
+//!   build made of the YAML files; verdicts over what a statement does; the memory's hashes; CSV; patterns and
+//!   snippets; the active tools and their arguments; a call's log row, surroundings and outcome
+//! - [`sqlite`]: the only place that opens a connection
+//! - [`worker`]: the processes that agent SQL runs in
+//! - [`store`], [`handlers`], [`app`]: the server's own tables; one file per family of tools; what ties them
+//! - [`server`]: the only place that names rmcp
+//! - [`config`], [`logging`], [`cli`]: settings resolved once; subcommands
 //!
 //! It is a library for its own binary and tests, not an API with a promise of stability.
 
 pub mod audit;
 pub mod chain;
+pub mod cli;
+pub mod config;
 pub mod error;
+pub mod generated;
+pub mod logging;
+pub mod outcome;
 pub mod policy;
 pub mod render;
 pub mod search;
+pub mod server;
 pub mod spec;
 pub mod sqlite;
+pub mod store;
+pub mod surface;
 pub mod worker;

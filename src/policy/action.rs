@@ -75,6 +75,44 @@ actions! {
     Unknown "unknown",
 }
 
+impl ActionKind {
+    /// Whether it changes anything that stays behind. Pragmas do not: a policy can only name reading ones.
+    #[must_use]
+    pub fn writes(self) -> bool {
+        // Every kind by name and no wildcard: a new one must be judged before this compiles.
+        match self {
+            Self::Select | Self::Read | Self::Function | Self::Recursive | Self::Pragma => false,
+            Self::Insert | Self::Update | Self::Delete => true,
+            Self::CreateTable | Self::CreateIndex | Self::CreateView | Self::CreateTrigger => true,
+            Self::CreateVtable | Self::Analyze | Self::Reindex => true,
+            Self::DropTable | Self::DropIndex | Self::DropView | Self::DropTrigger => true,
+            Self::DropVtable | Self::AlterTable => true,
+            Self::CreateTempTable | Self::CreateTempIndex => true,
+            Self::CreateTempView | Self::CreateTempTrigger => true,
+            Self::DropTempTable | Self::DropTempIndex | Self::DropTempView | Self::DropTempTrigger => true,
+            Self::Transaction | Self::Savepoint | Self::Attach | Self::Detach | Self::Unknown => true,
+        }
+    }
+
+    /// Whether it can delete or overwrite what was there before. An INSERT can: `INSERT OR REPLACE` is
+    /// reported as an Insert alone. So can a trigger, whose body runs later under other names.
+    #[must_use]
+    pub fn can_lose(self) -> bool {
+        match self {
+            Self::Select | Self::Read | Self::Function | Self::Recursive | Self::Pragma => false,
+            Self::CreateTable | Self::CreateIndex | Self::CreateView | Self::CreateVtable => false,
+            Self::Analyze | Self::Reindex => false,
+            Self::CreateTempTable | Self::CreateTempIndex | Self::CreateTempView => false,
+            Self::Insert | Self::Update | Self::Delete => true,
+            Self::DropTable | Self::DropIndex | Self::DropView | Self::DropTrigger => true,
+            Self::DropVtable | Self::AlterTable => true,
+            Self::CreateTrigger | Self::CreateTempTrigger => true,
+            Self::DropTempTable | Self::DropTempIndex | Self::DropTempView | Self::DropTempTrigger => true,
+            Self::Transaction | Self::Savepoint | Self::Attach | Self::Detach | Self::Unknown => true,
+        }
+    }
+}
+
 /// One thing a compiled statement does, as the authorizer reported it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Action {

@@ -46,8 +46,14 @@ pub struct Policy {
     pub id: &'static str,
     /// One line for people.
     pub title: &'static str,
+    /// The name of the tool that runs agent-written SQL under it; empty where none does.
+    pub tool: &'static str,
     /// How the worker opens the file.
     pub connection: ConnectionKind,
+    /// Whether anything can change under it, a file beside the database included.
+    pub writes: bool,
+    /// Whether it can delete or overwrite what was there before.
+    pub can_lose: bool,
     /// Authorizer actions.
     pub actions: &'static [ActionKind],
     /// Pragmas.

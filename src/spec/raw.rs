@@ -1,0 +1,184 @@
+//! tools.yaml and policy.yaml as parsed: everything may be missing, nothing is checked.
+//!
+//! Names that stand for something (a type, a policy, an action) stay text here, so that a wrong one is one
+//! more line among the mistakes and does not hide the others.
+
+use super::position::{Path, Step};
+use serde::Deserialize;
+use serde_json::Value;
+
+macro_rules! raw {
+    ($($(#[$doc:meta])* $name:ident $expecting:literal { $($key:literal $field:ident: $type:ty,)* })*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Debug, Default, Deserialize)]
+            #[serde(expecting = $expecting)]
+            pub struct $name {
+                $(
+                    #[doc = concat!("`", $key, "`.")]
+                    #[serde(default, rename = $key)]
+                    pub $field: Option<$type>,
+                )*
+            }
+
+            impl $name {
+                /// The keys, in the order of the declaration.
+                pub const KEYS: &'static [&'static str] = &[$($key,)*];
+            }
+        )*
+    };
+}
+
+raw! {
+    /// tools.yaml.
+    RawManifest "a map with `profiles` and `tools`" {
+        "profiles" profiles: Vec<RawProfile>,
+        "tools" tools: Vec<RawTool>,
+    }
+    /// A profile.
+    RawProfile "a profile (a map)" {
+        "id" id: String,
+        "title" title: String,
+        "format" format: String,
+        "errors" errors: String,
+        "defaults" defaults: RawDefaults,
+        "tools" tools: Vec<String>,
+        "instructions" instructions: String,
+    }
+    /// A profile's defaults.
+    RawDefaults "a map of settings" {
+        "query_timeout" query_timeout: f64,
+        "default_limit" default_limit: u64,
+        "max_rows" max_rows: u64,
+        "max_result_bytes" max_result_bytes: u64,
+        "max_cell_chars" max_cell_chars: u64,
+    }
+    /// A tool.
+    RawTool "a tool (a map)" {
+        "id" id: String,
+        "name" name: String,
+        "title" title: String,
+        "policy" policy: String,
+        "handler" handler: String,
+        "annotations" annotations: RawAnnotations,
+        "words" words: RawWords,
+        "params" params: Vec<RawParam>,
+        "fixed" fixed: Vec<RawFixed>,
+    }
+    /// The hints.
+    RawAnnotations "a map of hints" {
+        "read_only" read_only: bool,
+        "destructive" destructive: bool,
+        "idempotent" idempotent: bool,
+        "open_world" open_world: bool,
+    }
+    /// The parts of a description.
+    RawWords "a map of texts" {
+        "purpose" purpose: String,
+        "use" usage: String,
+        "returns" returns: String,
+        "refuses" refuses: String,
+        "effects" effects: String,
+    }
+    /// A parameter.
+    RawParam "a parameter (a map)" {
+        "name" name: String,
+        "field" field: String,
+        "type" kind: String,
+        "required" required: bool,
+        "description" description: String,
+        "minimum" minimum: Value,
+        "maximum" maximum: Value,
+        "default" default: Value,
+    }
+    /// A constant handler field.
+    RawFixed "a fixed field (a map)" {
+        "field" field: String,
+        "value" value: bool,
+    }
+    /// policy.yaml.
+    RawPolicyFile "a map with `policies`, `actions`, `protected` and `exceptions`" {
+        "policies" policies: Vec<RawPolicy>,
+        "actions" actions: Vec<RawAction>,
+        "protected" protected: RawProtected,
+        "exceptions" exceptions: Vec<RawException>,
+    }
+    /// A policy.
+    RawPolicy "a policy (a map)" {
+        "id" id: String,
+        "title" title: String,
+        "tool" tool: String,
+        "connection" connection: String,
+        "server_does" server_does: String,
+        "actions" actions: Vec<String>,
+        "pragmas" pragmas: RawPragmas,
+        "functions_denied" functions_denied: Vec<String>,
+        "modules" modules: Vec<String>,
+        "counts_overwrites" counts_overwrites: bool,
+        "snapshots_first" snapshots_first: bool,
+    }
+    /// The pragmas of a policy.
+    RawPragmas "a map with `read` and `introspect`" {
+        "read" read: Vec<String>,
+        "introspect" introspect: Vec<String>,
+    }
+    /// The words of an action.
+    RawAction "an action (a map)" {
+        "action" action: String,
+        "label" label: String,
+        "instead" instead: String,
+        "reason" reason: String,
+    }
+    /// The server's own objects.
+    RawProtected "a map with `tables`, `views` and `others`" {
+        "tables" tables: Vec<String>,
+        "views" views: Vec<String>,
+        "others" others: Vec<String>,
+    }
+    /// A tool that may call itself not destructive although its policy can lose data.
+    RawException "an exception (a map)" {
+        "tool" tool: String,
+        "reason" reason: String,
+    }
+}
+
+/// The known keys of the map at `path` in tools.yaml.
+#[must_use]
+pub fn manifest_keys(path: &Path) -> &'static [&'static str] {
+    match shape(path).as_slice() {
+        [] => RawManifest::KEYS,
+        ["profiles", "*"] => RawProfile::KEYS,
+        ["profiles", "*", "defaults"] => RawDefaults::KEYS,
+        ["tools", "*"] => RawTool::KEYS,
+        ["tools", "*", "annotations"] => RawAnnotations::KEYS,
+        ["tools", "*", "words"] => RawWords::KEYS,
+        ["tools", "*", "params", "*"] => RawParam::KEYS,
+        ["tools", "*", "fixed", "*"] => RawFixed::KEYS,
+        _ => &[],
+    }
+}
+
+/// The known keys of the map at `path` in policy.yaml.
+#[must_use]
+pub fn policy_keys(path: &Path) -> &'static [&'static str] {
+    match shape(path).as_slice() {
+        [] => RawPolicyFile::KEYS,
+        ["policies", "*"] => RawPolicy::KEYS,
+        ["policies", "*", "pragmas"] => RawPragmas::KEYS,
+        ["actions", "*"] => RawAction::KEYS,
+        ["protected"] => RawProtected::KEYS,
+        ["exceptions", "*"] => RawException::KEYS,
+        _ => &[],
+    }
+}
+
+/// The path with every index as `*`.
+fn shape(path: &Path) -> Vec<&str> {
+    path.0
+        .iter()
+        .map(|step| match step {
+            Step::Key(key) => key.as_str(),
+            Step::Index(_) => "*",
+        })
+        .collect()
+}
