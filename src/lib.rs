@@ -6,11 +6,14 @@
 //!
 //! - [`error`], [`spec`]: errors and exit statuses; the YAML model, its checks and diagnostics
 //! - `codegen`: spec to text, for build.rs and tests
-//! - [`policy`], [`render`]: verdicts over what a statement does; CSV
+//! - [`policy`], [`render`], [`outcome`]: verdicts over what a statement does; CSV; a call and what it came to
+//! - [`server`]: the Model Context Protocol, the only place that names rmcp
 //!
 //! It is a library for its own binary and tests, not an API with a promise of stability.
 
 pub mod error;
+pub mod outcome;
 pub mod policy;
 pub mod render;
+pub mod server;
 pub mod spec;
