@@ -8,10 +8,14 @@
 //! - `codegen`: spec to text, for build.rs and tests
 //! - [`policy`], [`render`], [`outcome`]: verdicts over what a statement does; CSV; a call and what it came to
 //! - [`server`]: the Model Context Protocol, the only place that names rmcp
+//! - [`config`], [`logging`], [`cli`]: settings, stderr, subcommands
 //!
 //! It is a library for its own binary and tests, not an API with a promise of stability.
 
+pub mod cli;
+pub mod config;
 pub mod error;
+pub mod logging;
 pub mod outcome;
 pub mod policy;
 pub mod render;

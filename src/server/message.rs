@@ -118,6 +118,11 @@ fn request(id: RequestId, method: String, params: Option<Value>) -> Message {
         Some(Value::Object(params)) => Some(params),
         Some(_) => return refused(Some(id), INVALID_PARAMS, "`params` must be an object"),
     };
+    // The library drops optional parameters that do not fit, and would send the first page again.
+    let cursor = params.as_ref().and_then(|params| params.get("cursor"));
+    if method.ends_with("/list") && cursor.is_some_and(|cursor| !cursor.is_string() && !cursor.is_null()) {
+        return refused(Some(id), INVALID_PARAMS, "`params.cursor` must be a string");
+    }
     let request = if method == "tools/call" {
         tool_call(params.unwrap_or_default())
     } else {
