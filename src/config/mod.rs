@@ -1,0 +1,15 @@
+//! Settings: resolved once from flags, environment and the profile's defaults, in this order.
+//!
+//! # Layout
+//!
+//! - `raw`: the flags as given, strings that nobody has judged yet
+//! - `resolve`: judges them; pure, so that a table of cases tests it
+//!
+//! It opens no file and creates no folder.
+
+mod raw;
+mod resolve;
+mod value;
+
+pub use raw::RawArgs;
+pub use resolve::{Profile, Settings, database_flag, resolve};

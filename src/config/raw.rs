@@ -1,0 +1,72 @@
+//! The flags as given: clap splits the command line and nothing more.
+//!
+//! Values stay strings and the environment is not read here, so that every message about a bad value
+//! is one line of our own that names where it came from.
+
+use clap::{ArgAction, Args};
+use std::ffi::OsString;
+
+/// Flags that hold for serving and for every command that opens a database.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Settings")]
+pub struct RawArgs {
+    /// The SQLite file to serve; created with its folders if absent [INDELIBLE_DB]
+    #[arg(long, value_name = "PATH", global = true)]
+    pub db: Option<OsString>,
+
+    /// The set of tools to offer: memory [default: memory] [INDELIBLE_PROFILE]
+    #[arg(long, value_name = "NAME", global = true)]
+    pub profile: Option<String>,
+
+    /// Offer only the tools that read, and write nothing to the file, audit rows included [INDELIBLE_READ_ONLY]
+    #[arg(long, global = true)]
+    pub read_only: bool,
+
+    /// Seconds a statement may run, decimals allowed [default: 10] [INDELIBLE_QUERY_TIMEOUT]
+    #[arg(long, value_name = "SECONDS", global = true, allow_negative_numbers = true)]
+    pub query_timeout: Option<String>,
+
+    /// Seconds to wait for another process's lock, decimals allowed [default: 5] [INDELIBLE_BUSY_TIMEOUT]
+    #[arg(long, value_name = "SECONDS", global = true, allow_negative_numbers = true)]
+    pub busy_timeout: Option<String>,
+
+    /// Rows a call returns when it names no limit; at most --max-rows [default: 100] [INDELIBLE_DEFAULT_LIMIT]
+    #[arg(long, value_name = "ROWS", global = true, allow_negative_numbers = true)]
+    pub default_limit: Option<String>,
+
+    /// Rows a call may ask for; below 100 it lowers the default limit too [default: 1000] [INDELIBLE_MAX_ROWS]
+    #[arg(long, value_name = "ROWS", global = true, allow_negative_numbers = true)]
+    pub max_rows: Option<String>,
+
+    /// Bytes of text a result may have, its trailer aside [default: 32768] [INDELIBLE_MAX_RESULT_BYTES]
+    #[arg(long, value_name = "BYTES", global = true, allow_negative_numbers = true)]
+    pub max_result_bytes: Option<String>,
+
+    /// Characters shown of one cell [default: 2000] [INDELIBLE_MAX_CELL_CHARS]
+    #[arg(long, value_name = "CHARS", global = true, allow_negative_numbers = true)]
+    pub max_cell_chars: Option<String>,
+
+    /// Existing rows one write may overwrite before it is rolled back [default: 500] [INDELIBLE_MAX_UPDATE_ROWS]
+    #[arg(long, value_name = "ROWS", global = true, allow_negative_numbers = true)]
+    pub max_update_rows: Option<String>,
+
+    /// Rows a text search may look at; 0 is no bound [default: 0] [INDELIBLE_SEARCH_CANDIDATES]
+    #[arg(long, value_name = "ROWS", global = true, allow_negative_numbers = true)]
+    pub search_candidates: Option<String>,
+
+    /// Automatic snapshots to keep; 0 makes none [default: 5] [INDELIBLE_SNAPSHOTS]
+    #[arg(long, value_name = "COUNT", global = true, allow_negative_numbers = true)]
+    pub snapshots: Option<String>,
+
+    /// Folder for snapshots [default: the database's path with `.snapshots` added] [INDELIBLE_SNAPSHOT_DIR]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub snapshot_dir: Option<OsString>,
+
+    /// File to which every call is added as a line of JSON [INDELIBLE_AUDIT_LOG]
+    #[arg(long, value_name = "FILE", global = true)]
+    pub audit_log: Option<OsString>,
+
+    /// Say more on stderr; twice for still more [INDELIBLE_VERBOSE: 0, 1 or 2]
+    #[arg(short, long, action = ArgAction::Count, global = true)]
+    pub verbose: u8,
+}

@@ -1,0 +1,199 @@
+//! Judges the settings: flag before environment before default, each value against its rule.
+//!
+//! Pure but for the current folder, which makes relative paths absolute. It does not look whether
+//! a path exists.
+
+use super::raw::RawArgs;
+use super::value::Given;
+use crate::error::StartError;
+use crate::spec::model::Defaults;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Rows a write may overwrite.
+const MAX_UPDATE_ROWS: u64 = 500;
+/// Automatic snapshots kept.
+const SNAPSHOTS: u64 = 5;
+/// Seconds to wait for a lock.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A profile that can be chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// Its name: `memory`.
+    pub id: String,
+    /// What its settings start from.
+    pub defaults: Defaults,
+}
+
+/// Every setting, judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The database, absolute.
+    pub db: PathBuf,
+    /// The profile's name; one that exists.
+    pub profile: String,
+    /// Only tools that read; nothing is written to the file.
+    pub read_only: bool,
+    /// How long a statement may run; above zero, at most a day.
+    pub query_timeout: Duration,
+    /// How long to wait for another process's lock; zero is not at all.
+    pub busy_timeout: Duration,
+    /// Rows a call returns when it names no limit; 1 to `max_rows`.
+    pub default_limit: u64,
+    /// Rows a call may ask for; at least 1.
+    pub max_rows: u64,
+    /// Bytes of result text without trailer; at least 1.
+    pub max_result_bytes: u64,
+    /// Characters (Unicode scalar values) of one cell; at least 1.
+    pub max_cell_chars: u64,
+    /// Existing rows one write may overwrite; 0 is none.
+    pub max_update_rows: u64,
+    /// Rows a text search may look at; 0 is no bound.
+    pub search_candidates: u64,
+    /// Automatic snapshots kept; 0 makes none.
+    pub snapshots: u64,
+    /// The folder for snapshots, absolute.
+    pub snapshot_dir: PathBuf,
+    /// Where every call is added as a line of JSON, absolute.
+    pub audit_log: Option<PathBuf>,
+    /// 0, 1 or 2: how much is said on stderr.
+    pub verbosity: u8,
+}
+
+/// Resolves the settings. The first profile is the default one.
+///
+/// # Errors
+/// The first value that breaks its rule, as one line that names the flag or variable, the value and
+/// the rule; exit status 2.
+pub fn resolve(
+    raw: &RawArgs,
+    env: impl Fn(&str) -> Option<OsString>,
+    profiles: &[Profile],
+) -> Result<Settings, StartError> {
+    let sources = Sources { env };
+    let home = (sources.env)("HOME");
+    let home = home.as_deref();
+
+    let profile = sources.profile(raw, profiles)?;
+    let defaults = &profile.defaults;
+    let Some(db) = sources.path("db", raw.db.as_deref(), home)? else {
+        return Err(StartError::usage("no database: give --db PATH, or set INDELIBLE_DB"));
+    };
+    let count = |flag, given: &Option<String>, least: u64, default: u64| {
+        let given = sources.given(flag, given.as_deref().map(OsStr::new));
+        given.map_or(Ok(default), |given| given.count(least..=MOST))
+    };
+
+    let max_rows = count("max-rows", &raw.max_rows, 1, defaults.max_rows)?;
+    let default_limit = match sources.text("default-limit", &raw.default_limit) {
+        None => defaults.default_limit.min(max_rows),
+        Some(given) => {
+            let limit = given.count(1..=MOST)?;
+            if limit > max_rows {
+                return Err(given.refused(format_args!("must be at most --max-rows, which is {max_rows}")));
+            }
+            limit
+        }
+    };
+    let snapshot_dir = sources.path("snapshot-dir", raw.snapshot_dir.as_deref(), home)?;
+    Ok(Settings {
+        profile: profile.id.clone(),
+        read_only: raw.read_only || sources.given("read-only", None).map_or(Ok(false), |g| g.boolean())?,
+        query_timeout: match sources.text("query-timeout", &raw.query_timeout) {
+            Some(given) => given.seconds(false)?,
+            None => Duration::try_from_secs_f64(defaults.query_timeout).unwrap_or(Duration::MAX),
+        },
+        busy_timeout: match sources.text("busy-timeout", &raw.busy_timeout) {
+            Some(given) => given.seconds(true)?,
+            None => BUSY_TIMEOUT,
+        },
+        default_limit,
+        max_rows,
+        max_result_bytes: count("max-result-bytes", &raw.max_result_bytes, 1, defaults.max_result_bytes)?,
+        max_cell_chars: count("max-cell-chars", &raw.max_cell_chars, 1, defaults.max_cell_chars)?,
+        max_update_rows: count("max-update-rows", &raw.max_update_rows, 0, MAX_UPDATE_ROWS)?,
+        search_candidates: count("search-candidates", &raw.search_candidates, 0, 0)?,
+        snapshots: count("snapshots", &raw.snapshots, 0, SNAPSHOTS)?,
+        snapshot_dir: snapshot_dir.unwrap_or_else(|| {
+            let mut beside = db.clone().into_os_string();
+            beside.push(".snapshots");
+            beside.into()
+        }),
+        audit_log: sources.path("audit-log", raw.audit_log.as_deref(), home)?,
+        verbosity: sources.verbosity(raw)?,
+        db,
+    })
+}
+
+/// The path of --db alone, absolute. The variable is left aside: whoever sets it means the real database.
+///
+/// # Errors
+/// A path that cannot be made absolute; exit status 2.
+pub fn database_flag(
+    raw: &RawArgs,
+    env: impl Fn(&str) -> Option<OsString>,
+) -> Result<Option<PathBuf>, StartError> {
+    let home = env("HOME");
+    let flag = raw.db.clone().map(|text| Given { name: "--db".to_owned(), text });
+    flag.map(|given| given.path(home.as_deref())).transpose()
+}
+
+/// The greatest count a setting takes: what fits both an SQLite integer and a 32-bit size.
+const MOST: u64 = 2_147_483_647;
+
+/// Where settings come from.
+struct Sources<E> {
+    env: E,
+}
+
+impl<E: Fn(&str) -> Option<OsString>> Sources<E> {
+    /// The flag's text, or else its variable's; an empty variable is as none.
+    fn given(&self, flag: &str, text: Option<&OsStr>) -> Option<Given> {
+        if let Some(text) = text {
+            return Some(Given { name: format!("--{flag}"), text: text.to_owned() });
+        }
+        let name = format!("INDELIBLE_{}", flag.replace('-', "_").to_ascii_uppercase());
+        let text = (self.env)(&name).filter(|text| !text.is_empty())?;
+        Some(Given { name, text })
+    }
+
+    fn text(&self, flag: &str, text: &Option<String>) -> Option<Given> {
+        self.given(flag, text.as_deref().map(OsStr::new))
+    }
+
+    fn path(
+        &self,
+        flag: &str,
+        text: Option<&OsStr>,
+        home: Option<&OsStr>,
+    ) -> Result<Option<PathBuf>, StartError> {
+        self.given(flag, text).map(|given| given.path(home)).transpose()
+    }
+
+    fn profile<'p>(&self, raw: &RawArgs, profiles: &'p [Profile]) -> Result<&'p Profile, StartError> {
+        let Some(given) = self.text("profile", &raw.profile) else {
+            return profiles.first().ok_or_else(|| StartError::failure("the manifest has no profile"));
+        };
+        let found = profiles.iter().find(|profile| given.text == OsStr::new(&profile.id));
+        found.ok_or_else(|| {
+            let names: Vec<&str> = profiles.iter().map(|profile| profile.id.as_str()).collect();
+            given.refused(format_args!("no such profile; there is {}", names.join(", ")))
+        })
+    }
+
+    fn verbosity(&self, raw: &RawArgs) -> Result<u8, StartError> {
+        if raw.verbose > 0 {
+            return Ok(raw.verbose.min(2));
+        }
+        let Some(given) = self.given("verbose", None) else { return Ok(0) };
+        match given.text.to_str().map(str::trim) {
+            Some("2") => Ok(2),
+            _ => given.boolean().map(u8::from).map_err(|_| given.refused("must be 0, 1 or 2")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! One connection from its first byte to its end.
+//!
+//! The order of the end is here: how long answers go on, when the service shuts down, and that all
+//! of it together takes less than two seconds. It does not choose the streams and installs no signal handler.
+
+use super::Service;
+use super::flight::Flight;
+use super::guard::Guard;
+use super::handler::Handler;
+use super::lines::{Lines, MAX_LINE_BYTES};
+use super::transport::LineTransport;
+use super::writer::Writer;
+use crate::error::StartError;
+use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+/// How long answers to calls already received go out after the end of input.
+pub const ANSWERS_AFTER_END: Duration = Duration::from_millis(1500);
+
+/// How long [`Service::shutdown`] may take.
+pub const SHUTDOWN_TIME: Duration = Duration::from_millis(400);
+
+/// How long the last lines may take to be written once the service is down.
+const LAST_WRITE: Duration = Duration::from_millis(50);
+
+/// Why a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The client closed its end.
+    Closed,
+    /// `stop` was cancelled.
+    Stopped,
+}
+
+/// Serves one client until it closes its end or `stop` is cancelled, then shuts the service down.
+///
+/// # Errors
+/// The service's descriptors cannot be sent. Nothing a client sends is an error.
+pub async fn serve<S, R, W>(
+    service: Arc<S>,
+    input: R,
+    output: W,
+    stop: CancellationToken,
+) -> Result<Ending, StartError>
+where
+    S: Service,
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let flight = Arc::new(Flight::default());
+    let handler = Handler::new(Arc::clone(&service))?;
+    let guard = Guard::new(handler, Arc::clone(&flight));
+    let (writer, writing) = Writer::start(output, Arc::clone(&flight));
+    let over = CancellationToken::new();
+    let lines = Lines::new(input, MAX_LINE_BYTES);
+    let transport = LineTransport::new(lines, writer.clone(), flight, ANSWERS_AFTER_END, over.clone());
+    let running = CancellationToken::new();
+    let talk = async {
+        match guard.serve_with_ct(transport, running.clone()).await {
+            Ok(service) => {
+                let _ = service.waiting().await;
+            }
+            Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {}
+            Err(error) => tracing::error!(%error, "the handshake failed"),
+        }
+    };
+    // `over` comes before the library's own wait for handlers, which takes longer than a client waits.
+    let ending = tokio::select! {
+        () = talk => Ending::Closed,
+        () = over.cancelled() => Ending::Closed,
+        () = stop.cancelled() => Ending::Stopped,
+    };
+    running.cancel();
+    if tokio::time::timeout(SHUTDOWN_TIME, service.shutdown()).await.is_err() {
+        tracing::warn!("the shutdown took too long and was abandoned");
+    }
+    writer.close(writing, LAST_WRITE).await;
+    Ok(ending)
+}
