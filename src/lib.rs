@@ -10,7 +10,9 @@
 //!
 //! It is a library for its own binary and tests, not an API with a promise of stability.
 
+pub mod audit;
 pub mod error;
 pub mod policy;
 pub mod render;
 pub mod spec;
+pub mod sqlite;
