@@ -1,5 +1,7 @@
 //! Which files the server opens, which it refuses and in what words, and what it makes in them.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests may")]
+
 use indelible::sqlite::{bootstrap, open};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};

@@ -3,9 +3,9 @@
 //! It touches nothing else in the file, and nothing at all in a file that is complete: a second start
 //! writes no byte.
 
+use crate::chain;
 use crate::error::StartError;
 use crate::sqlite::diagnose;
-use crate::sqlite::interim_chain as chain;
 use crate::sqlite::tables::{self, Missing, SchemaFault, TRIGGERS};
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::{Connection, Transaction, TransactionBehavior};

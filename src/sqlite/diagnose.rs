@@ -64,6 +64,24 @@ pub fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(SqliteCode::DatabaseBusy | SqliteCode::DatabaseLocked))
 }
 
+/// Whether the whole file is concerned and not the row at hand: a lock, the disk, damage.
+#[must_use]
+pub fn is_of_the_file(error: &rusqlite::Error) -> bool {
+    is_busy(error)
+        || matches!(
+            error.sqlite_error_code(),
+            Some(
+                SqliteCode::DiskFull
+                    | SqliteCode::SystemIoFailure
+                    | SqliteCode::DatabaseCorrupt
+                    | SqliteCode::NotADatabase
+                    | SqliteCode::ReadOnly
+                    | SqliteCode::CannotOpen
+                    | SqliteCode::OutOfMemory
+            )
+        )
+}
+
 /// The start error for what SQLite said about the file at `path`. No connection to it may be open in
 /// this process: the file is looked into, and closing it would drop that connection's locks.
 #[must_use]
@@ -167,7 +185,7 @@ fn not_a_database(path: &Path) -> String {
         let _ = file.take(1024).read_to_end(&mut head);
     }
     let distinct = head.iter().collect::<std::collections::BTreeSet<_>>().len();
-    let noise = head.len() >= 512 && length % 512 == 0 && distinct > head.len().min(512) / 3;
+    let noise = head.len() >= 512 && length.is_multiple_of(512) && distinct > head.len().min(512) / 3;
     if noise || head.starts_with(b"SQLite format 3\0") {
         format!(
             "`{shown}` is not a SQLite database that can be read: it looks encrypted; decrypt it to a plain database first"

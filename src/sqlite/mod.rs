@@ -3,7 +3,7 @@
 //! # Layout
 //!
 //! - [`open`]: the server's own connections, and what is wrong with a file that cannot be served
-//! - [`tables`], [`bootstrap`]: the server's tables: what they must look like, how they come to be
+//! - [`tables`] and [`bootstrap`]: the server's tables: what they must look like, how they come to be
 //! - [`ledger`]: the writing connection: events, checkpoints, audit rows
 //! - [`readout`]: the reading connection: one consistent view of events and checkpoints
 //! - [`copy`]: snapshots
@@ -13,7 +13,7 @@
 
 pub mod bootstrap;
 pub mod diagnose;
-pub mod interim_chain;
+pub mod ledger;
 pub mod open;
 pub mod stored_sql;
 pub mod tables;

@@ -56,10 +56,8 @@ fn is_name(c: char) -> bool {
 fn quoted(rest: &mut std::iter::Peekable<std::str::Chars<'_>>, end: char) -> String {
     let mut text = String::new();
     while let Some(c) = rest.next() {
-        if c == end {
-            if end == ']' || rest.next_if_eq(&end).is_none() {
-                break;
-            }
+        if c == end && (end == ']' || rest.next_if_eq(&end).is_none()) {
+            break;
         }
         text.push(c);
     }
