@@ -6,6 +6,10 @@ pub mod cell;
 pub mod csv;
 pub mod trailer;
 
+pub use cell::{write_cell, write_field};
+pub use csv::{CsvSink, Flow, Rendered};
+pub use trailer::{RowCut, cap_block, cap_text, one_line};
+
 use serde::{Deserialize, Serialize};
 
 /// How much of a result is shown.
