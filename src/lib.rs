@@ -11,8 +11,10 @@
 //! It is a library for its own binary and tests, not an API with a promise of stability.
 
 pub mod audit;
+pub mod chain;
 pub mod error;
 pub mod policy;
 pub mod render;
 pub mod spec;
 pub mod sqlite;
+pub mod store;

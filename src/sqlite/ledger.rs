@@ -217,7 +217,9 @@ impl Batch<'_> {
         let written = write(self);
         let undone = match written {
             Ok(_) => run(self.connection, "RELEASE one"),
-            Err(_) => run(self.connection, "ROLLBACK TO one").and_then(|()| run(self.connection, "RELEASE one")),
+            Err(_) => {
+                run(self.connection, "ROLLBACK TO one").and_then(|()| run(self.connection, "RELEASE one"))
+            }
         };
         match (written, undone) {
             (Ok(appended), Ok(())) => Ok(appended),
@@ -256,7 +258,10 @@ impl Batch<'_> {
 
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
-        if self.open && !self.connection.is_autocommit() && let Err(error) = run(self.connection, "ROLLBACK") {
+        if self.open
+            && !self.connection.is_autocommit()
+            && let Err(error) = run(self.connection, "ROLLBACK")
+        {
             tracing::error!("cannot roll back: {error}");
         }
     }

@@ -6,7 +6,7 @@
 //! - [`tables`] and [`bootstrap`]: the server's tables: what they must look like, how they come to be
 //! - [`ledger`]: the writing connection: events, checkpoints, audit rows
 //! - [`readout`]: the reading connection: one consistent view of events and checkpoints
-//! - [`copy`]: snapshots
+//! - `copy`: snapshots
 //!
 //! It decides nothing about agents' statements beyond what the guard enforces, and holds no queue and
 //! no thread; those are the floors above.
@@ -15,5 +15,6 @@ pub mod bootstrap;
 pub mod diagnose;
 pub mod ledger;
 pub mod open;
+pub mod readout;
 pub mod stored_sql;
 pub mod tables;

@@ -201,6 +201,35 @@ pub fn missing(connection: &Connection) -> Result<Missing, SchemaFault> {
     Ok(missing)
 }
 
+/// What the reading connection needs to know of a file it may not change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Readable {
+    /// Whether checkpoints have the column `hash`.
+    pub checkpoint_hash: bool,
+}
+
+/// Whether `memory_events` and `memory_checkpoints` are there and are the server's. Triggers do not
+/// matter for reading.
+///
+/// # Errors
+/// One is absent or not the server's, or SQLite cannot read the schema.
+pub fn readable(connection: &Connection) -> Result<Readable, SchemaFault> {
+    let stored = stored_objects(connection)?;
+    let mut checkpoint_hash = false;
+    for table in OBJECTS.iter().filter(|object| matches!(object.name, "memory_events" | "memory_checkpoints"))
+    {
+        let Some(found) = stored.iter().find(|object| object.name.eq_ignore_ascii_case(table.name)) else {
+            return foreign(format!(
+                "the file has no table `{}`; open it once without --read-only to have it made",
+                table.name
+            ));
+        };
+        judge(found)?;
+        checkpoint_hash = columns_are_complete(connection, table)?;
+    }
+    Ok(Readable { checkpoint_hash })
+}
+
 fn ours(name: &str) -> Option<&'static ServerObject> {
     OBJECTS.iter().chain(TRIGGERS.iter().flatten()).find(|object| object.name.eq_ignore_ascii_case(name))
 }
