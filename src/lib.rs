@@ -6,7 +6,8 @@
 //!
 //! - [`error`], [`spec`]: errors and exit statuses; the YAML model, its checks and diagnostics
 //! - `codegen`: spec to text, for build.rs and tests
-//! - [`policy`], [`render`]: verdicts over what a statement does; CSV
+//! - [`policy`], [`render`], [`chain`], [`search`]: verdicts over what a statement does; CSV; the memory's hashes
+//!   and their check; patterns and snippets
 //!
 //! It is a library for its own binary and tests, not an API with a promise of stability.
 
@@ -15,6 +16,7 @@ pub mod chain;
 pub mod error;
 pub mod policy;
 pub mod render;
+pub mod search;
 pub mod spec;
 pub mod sqlite;
 pub mod store;

@@ -109,7 +109,7 @@ fn of_a_first_row_too_wide_what_fits_is_shown() {
     let quoted = [vec![Cell::Integer(7), text("\"\"\"\"\",,,,,,,,,")]];
     assert_eq!(
         render(&["a", "b"], &quoted, caps, RowCut::None).text,
-        format!("a,b\n7,\"\"\"\"\"\"\"\"\"\"\"\n{reason}")
+        format!("a,b\n7,\"{},\"\n{reason}", "\"\"".repeat(5))
     );
     let number = [vec![text("first"), Cell::Integer(i64::MAX)]];
     assert_eq!(render(&["a", "b"], &number, caps, RowCut::None).text, format!("a,b\nfirst\n{reason}"));
@@ -126,10 +126,9 @@ fn of_a_header_too_wide_what_fits_is_shown() {
 fn a_huge_cell_costs_no_copy_of_it() {
     let huge = "é".repeat(8 << 20);
     let rendered = render(&["s"], &[vec![text(&huge)]], WIDE, RowCut::None);
-    assert_eq!(
-        rendered.text.chars().count(),
-        "s\n".len() + 2000 + "...[+8386608 chars]\n# 1 rows".len() + 33
-    );
+    let shown = "é".repeat(2000);
+    let expected = format!("s\n{shown}...[+8386608 chars]\n# 1 rows; 1 cells cut to 2000 chars");
+    assert!(rendered.text == expected, "{}", &rendered.text[3990..]);
     let unbounded = Caps { max_cell_chars: usize::MAX, max_result_bytes: 1000 };
     let mut sink = CsvSink::new(&["s"], unbounded);
     sink.begin_row();

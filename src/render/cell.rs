@@ -37,8 +37,8 @@ pub fn write_field(out: &mut String, text: &str, first: bool) {
 
 /// [`write_cell`] under a limit for the length of `out`, in bytes.
 ///
-/// Gives the number of characters cut off, or `None` when the field does not fit: then `out` may hold a part
-/// of it, never more than a few bytes past `limit`, and the caller truncates.
+/// Gives the number of characters cut off, or `None` when the field does not fit: then `out` may hold it
+/// or a part of it (a text longer than `limit` is never copied), and the caller truncates.
 pub(super) fn write_cell_within(
     out: &mut String,
     cell: Cell<'_>,

@@ -131,6 +131,12 @@ pub fn sqlite_error(path: &Path, error: &rusqlite::Error) -> StartError {
 #[must_use]
 pub fn tool_error(doing: &str, error: &rusqlite::Error) -> ToolError {
     let (code, message) = match error.sqlite_error_code() {
+        _ if is_refused(error) => (
+            ErrorCode::Refused,
+            format!(
+                "{doing}: something was attached to the server's tables from outside (most likely a trigger) and would run here; a person must drop it"
+            ),
+        ),
         Some(SqliteCode::DatabaseBusy | SqliteCode::DatabaseLocked) => (
             ErrorCode::Busy,
             format!("{doing}: another process holds the database lock; try again in a moment"),
@@ -143,16 +149,17 @@ pub fn tool_error(doing: &str, error: &rusqlite::Error) -> ToolError {
         }
         Some(SqliteCode::TooBig) => (ErrorCode::TooBig, format!("{doing}: {error}")),
         Some(SqliteCode::OutOfMemory) => (ErrorCode::TooBig, format!("{doing}: out of memory")),
-        Some(SqliteCode::AuthorizationForStatementDenied) => (
-            ErrorCode::Refused,
-            format!(
-                "{doing}: something was attached to the server's tables from outside (most likely a trigger) and would run here; a person must drop it"
-            ),
-        ),
         Some(SqliteCode::OperationInterrupted) => (ErrorCode::Cancelled, format!("{doing}: interrupted")),
         _ => (ErrorCode::SqlError, format!("{doing}: {error}")),
     };
     ToolError::new(code, message)
+}
+
+/// SQLite gives the code SQLITE_AUTH for most refusals of an authorizer, but plain SQLITE_ERROR for functions
+/// and for what an untrusted schema may not call.
+fn is_refused(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(SqliteCode::AuthorizationForStatementDenied)
+        || ["not authorized to use", "unsafe use of"].iter().any(|words| error.to_string().contains(words))
 }
 
 fn extended_code(error: &rusqlite::Error) -> i32 {
