@@ -1,17 +1,35 @@
 //! SQLite: the only place that opens a connection, and everything that runs a statement.
 //!
-//! Two kinds of connection live here. [`guard::Guarded`] runs what agents write, in a worker process,
-//! behind the authorizer, limits and a watch; the server's own connections (`open`) run fixed SQL over
-//! the server's tables. Nothing here speaks MCP or knows tools by name.
+//! # Layout
+//!
+//! Agent SQL, in a worker process, behind the authorizer, limits and a watch:
+//! - [`guard`], [`watch`], [`objects`], [`fault`], [`params`]: the connection and how a statement gets onto it
+//! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`]: what runs on it
+//! - [`overwrites`], [`text_command`]: what a change overwrites, what an insert into a full-text table asks for
+//!
+//! The server's own connections, fixed SQL only:
+//! - [`open`], [`diagnose`]: opening, and what is wrong with a file that cannot be served
+//! - [`tables`], [`bootstrap`], [`stored_sql`]: the server's tables: what they must look like, how they come to be
+//! - [`ledger`]: the writing connection: events, checkpoints, audit rows
+//! - [`readout`]: the reading connection: one consistent view of events and checkpoints
+//!
+//! Nothing here speaks MCP, knows tools by name, or holds a queue or a thread.
 
+pub mod bootstrap;
+pub mod diagnose;
 pub mod fault;
 pub mod guard;
 pub mod introspect;
+pub mod ledger;
 pub mod objects;
+pub mod open;
 pub mod overwrites;
 pub mod params;
 pub mod query;
+pub mod readout;
 pub mod search_rows;
+pub mod stored_sql;
+pub mod tables;
 pub mod text_command;
 pub mod view;
 pub mod watch;

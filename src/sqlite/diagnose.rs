@@ -1,0 +1,205 @@
+//! Why a file cannot be served, as one line a person can act on.
+//!
+//! It looks at files and error codes only; it opens no connection and changes nothing.
+
+use crate::error::{ErrorCode, StartError, ToolError};
+use rusqlite::ErrorCode as SqliteCode;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// `SQLITE_READONLY_ROLLBACK`: a hot journal must be rolled back and may not be
+/// (<https://sqlite.org/rescode.html#readonly_rollback>).
+const READONLY_ROLLBACK: i32 = 776;
+/// `SQLITE_READONLY_RECOVERY`: the same for a WAL (<https://sqlite.org/rescode.html#readonly_recovery>).
+const READONLY_RECOVERY: i32 = 264;
+
+/// True if there is nothing at `path` yet, or an empty file (SQLite takes both for a new database).
+///
+/// # Errors
+/// Something is there and it is no regular file, or it cannot be looked at.
+pub fn regular_file_or_absent(path: &Path) -> Result<bool, StartError> {
+    let shown = path.display();
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(StartError::failure(format!(
+            "`{shown}` is a directory, not a database; give the path of a file in it"
+        ))),
+        Ok(found) if !found.is_file() => {
+            Err(StartError::failure(format!("`{shown}` is not a regular file; give the path of a database")))
+        }
+        Ok(found) => Ok(found.len() == 0),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Err(StartError::failure(format!(
+            "`{shown}` lies under something that is a file, not a folder; give another path"
+        ))),
+        Err(error) => Err(StartError::failure(format!("cannot look at the database `{shown}`: {error}"))),
+    }
+}
+
+/// The file may be read and not written.
+#[must_use]
+pub fn read_only_file(path: &Path) -> StartError {
+    StartError::failure(format!(
+        "the database `{}` is read-only and the server keeps its log in it; make the file writable, or start with --read-only",
+        path.display()
+    ))
+}
+
+/// The folder must be writable too: SQLite puts its journal beside the file.
+///
+/// # Errors
+/// It is not.
+pub fn writable_folder(path: &Path) -> Result<(), StartError> {
+    match unwritable_folder(path) {
+        None => Ok(()),
+        Some(folder) => Err(StartError::failure(format!(
+            "the folder `{}` is read-only and SQLite must write its journal there; make it writable, or start with --read-only",
+            folder.display()
+        ))),
+    }
+}
+
+/// Whether SQLite gave up waiting for a lock.
+#[must_use]
+pub fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(SqliteCode::DatabaseBusy | SqliteCode::DatabaseLocked))
+}
+
+/// Whether the whole file is concerned and not the row at hand: a lock, the disk, damage.
+#[must_use]
+pub fn is_of_the_file(error: &rusqlite::Error) -> bool {
+    is_busy(error)
+        || matches!(
+            error.sqlite_error_code(),
+            Some(
+                SqliteCode::DiskFull
+                    | SqliteCode::SystemIoFailure
+                    | SqliteCode::DatabaseCorrupt
+                    | SqliteCode::NotADatabase
+                    | SqliteCode::ReadOnly
+                    | SqliteCode::CannotOpen
+                    | SqliteCode::OutOfMemory
+            )
+        )
+}
+
+/// The start error for what SQLite said about the file at `path`. No connection to it may be open in
+/// this process: the file is looked into, and closing it would drop that connection's locks.
+#[must_use]
+pub fn sqlite_error(path: &Path, error: &rusqlite::Error) -> StartError {
+    let shown = path.display();
+    let message = match error.sqlite_error_code() {
+        Some(SqliteCode::NotADatabase) => not_a_database(path),
+        Some(SqliteCode::DatabaseBusy | SqliteCode::DatabaseLocked) => {
+            format!(
+                "the database `{shown}` is locked by another process; close that program, or raise --busy-timeout"
+            )
+        }
+        Some(SqliteCode::DatabaseCorrupt) => {
+            format!(
+                "the database `{shown}` is damaged ({error}); restore a snapshot, or recover it with `sqlite3 .recover`"
+            )
+        }
+        Some(SqliteCode::ReadOnly)
+            if matches!(extended_code(error), READONLY_ROLLBACK | READONLY_RECOVERY) =>
+        {
+            format!(
+                "the database `{shown}` holds a transaction that was cut off and must be rolled back first; open it once without --read-only"
+            )
+        }
+        Some(SqliteCode::ReadOnly) => return read_only_file(path),
+        Some(SqliteCode::PermissionDenied) => {
+            format!("no permission to open the database `{shown}`; ask for read access to it")
+        }
+        Some(SqliteCode::CannotOpen) => match unwritable_folder(path) {
+            Some(folder) if path.exists() => format!(
+                "cannot open the database `{shown}`: it is in WAL mode and its folder `{}` cannot be written; make the folder writable, or serve a copy",
+                folder.display()
+            ),
+            Some(folder) => format!(
+                "cannot create the database `{shown}`: the folder `{}` cannot be written",
+                folder.display()
+            ),
+            None => format!("cannot open the database `{shown}`: {}", os_reason(path)),
+        },
+        Some(SqliteCode::DiskFull) => format!("the disk of the database `{shown}` is full"),
+        _ => format!("cannot open the database `{shown}`: {error}"),
+    };
+    StartError::failure(message)
+}
+
+/// The tool error for what SQLite said while `doing` (`the event was not appended`).
+#[must_use]
+pub fn tool_error(doing: &str, error: &rusqlite::Error) -> ToolError {
+    let (code, message) = match error.sqlite_error_code() {
+        _ if is_refused(error) => (
+            ErrorCode::Refused,
+            format!(
+                "{doing}: something was attached to the server's tables from outside (most likely a trigger) and would run here; a person must drop it"
+            ),
+        ),
+        Some(SqliteCode::DatabaseBusy | SqliteCode::DatabaseLocked) => (
+            ErrorCode::Busy,
+            format!("{doing}: another process holds the database lock; try again in a moment"),
+        ),
+        Some(SqliteCode::DiskFull) => {
+            (ErrorCode::SqlError, format!("{doing}: the disk is full; free some space and try again"))
+        }
+        Some(SqliteCode::DatabaseCorrupt | SqliteCode::NotADatabase) => {
+            (ErrorCode::Corrupt, format!("{doing}: the database file is damaged ({error})"))
+        }
+        Some(SqliteCode::TooBig) => (ErrorCode::TooBig, format!("{doing}: {error}")),
+        Some(SqliteCode::OutOfMemory) => (ErrorCode::TooBig, format!("{doing}: out of memory")),
+        Some(SqliteCode::OperationInterrupted) => (ErrorCode::Cancelled, format!("{doing}: interrupted")),
+        _ => (ErrorCode::SqlError, format!("{doing}: {error}")),
+    };
+    ToolError::new(code, message)
+}
+
+/// SQLite gives the code SQLITE_AUTH for most refusals of an authorizer, but plain SQLITE_ERROR for functions
+/// and for what an untrusted schema may not call.
+fn is_refused(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(SqliteCode::AuthorizationForStatementDenied)
+        || ["not authorized to use", "unsafe use of"].iter().any(|words| error.to_string().contains(words))
+}
+
+fn extended_code(error: &rusqlite::Error) -> i32 {
+    error.sqlite_error().map_or(0, |inner| inner.extended_code)
+}
+
+fn unwritable_folder(path: &Path) -> Option<PathBuf> {
+    let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let folder = real.parent()?;
+    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)
+        .is_err()
+        .then(|| folder.to_path_buf())
+}
+
+fn os_reason(path: &Path) -> String {
+    match rustix::fs::access(path, rustix::fs::Access::READ_OK) {
+        Ok(()) => "SQLite could not open it or its -wal and -shm files".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// SQLite says "file is not a database" of a picture and of an encrypted database alike. Pages of
+/// cipher text fill whole blocks and look like noise; anything else is some other kind of file.
+fn not_a_database(path: &Path) -> String {
+    let shown = path.display();
+    let length = std::fs::metadata(path).map_or(0, |found| found.len());
+    let mut head = Vec::new();
+    if let Ok(file) = std::fs::File::open(path) {
+        // What cannot be read stays short and counts as "no database".
+        let _ = file.take(1024).read_to_end(&mut head);
+    }
+    let distinct = head.iter().collect::<std::collections::BTreeSet<_>>().len();
+    let noise = head.len() >= 512 && length.is_multiple_of(512) && distinct > head.len().min(512) / 3;
+    if noise || head.starts_with(b"SQLite format 3\0") {
+        format!(
+            "`{shown}` is not a SQLite database that can be read: it looks encrypted; decrypt it to a plain database first"
+        )
+    } else {
+        format!(
+            "`{shown}` is not a SQLite database; give the path of one, or of a file that does not exist yet"
+        )
+    }
+}

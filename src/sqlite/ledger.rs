@@ -1,0 +1,354 @@
+//! The server's own writing connection: events, checkpoints and audit rows, in batches that are one
+//! transaction each.
+//!
+//! It knows no queue and no thread (that is `store/`), and it cannot do anything else: its authorizer
+//! allows reading and inserting into the three tables, so that whatever somebody attached to them from
+//! outside makes the insert fail instead of running.
+
+use crate::audit::AuditRow;
+use crate::chain::{self, GENESIS};
+use crate::error::{ErrorCode, StartError, ToolError};
+use crate::sqlite::{bootstrap, diagnose, open, tables};
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::{Connection, OptionalExtension};
+use std::path::Path;
+use std::time::Duration;
+
+/// The longest text of an event or a checkpoint, in bytes.
+pub const MAX_TEXT_BYTES: usize = 1 << 20;
+
+/// What a write added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// The new row's id.
+    pub id: i64,
+    /// When, UTC to the second.
+    pub ts: String,
+    /// The new row's own hash, lower-case hex.
+    pub hash: String,
+    /// The newest event: the row itself, or the event a checkpoint pins (0 before the first).
+    pub last_event_id: i64,
+}
+
+/// How far a failed write reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// This row alone cannot be written; the batch goes on.
+    Row,
+    /// The batch is lost; another try may succeed.
+    Batch,
+}
+
+/// A write that failed.
+#[derive(Clone, Debug)]
+pub struct LedgerError {
+    /// Whether the rest of the batch stands.
+    pub reach: Reach,
+    /// In words for the agent.
+    pub error: ToolError,
+}
+
+/// The writing connection.
+#[derive(Debug)]
+pub struct Ledger {
+    connection: Connection,
+    is_wal: bool,
+    power_safe: bool,
+}
+
+impl Ledger {
+    /// Opens the file for the server and makes its tables where they lack.
+    ///
+    /// # Errors
+    /// Exit status 1: the file cannot be served.
+    pub fn open(path: &Path, busy_timeout: Duration) -> Result<Self, StartError> {
+        let mut connection = open::for_server(path, busy_timeout)?;
+        bootstrap::bootstrap(&mut connection, path)?;
+        let start_error = |error| diagnose::sqlite_error(path, &error);
+        let mode: String =
+            connection.query_row("PRAGMA journal_mode", [], |row| row.get(0)).map_err(start_error)?;
+        connection.authorizer(Some(read_and_insert)).map_err(start_error)?;
+        Ok(Self { connection, is_wal: mode == "wal", power_safe: true })
+    }
+
+    /// Begins a batch, waiting up to `wait` for other processes here and again at the commit.
+    ///
+    /// `power_safe`: the commit is on the disk when it returns. Without it (audit rows of calls that
+    /// changed nothing) a power cut may take the batch, but never tears the file.
+    ///
+    /// # Errors
+    /// The lock was not to be had, or SQLite cannot write.
+    pub fn batch(&mut self, wait: Duration, power_safe: bool) -> Result<Batch<'_>, LedgerError> {
+        self.begin(wait, power_safe).map_err(|error| batch_error("nothing was written", &error))?;
+        Ok(Batch { connection: &self.connection, head: None, open: true })
+    }
+
+    /// The newest audit row of a session, 0 if there is none: how one learns whether a write worker
+    /// that died had committed.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn max_audit_id(&self, session: &str) -> Result<i64, ToolError> {
+        self.connection
+            .prepare_cached("SELECT id FROM query_log WHERE session = ?1 ORDER BY id DESC LIMIT 1")
+            .and_then(|mut statement| statement.query_row([session], |row| row.get(0)).optional())
+            .map(Option::unwrap_or_default)
+            .map_err(|error| diagnose::tool_error("the log cannot be read", &error))
+    }
+
+    fn begin(&mut self, wait: Duration, power_safe: bool) -> rusqlite::Result<()> {
+        // Outside WAL anything below FULL could tear the file.
+        let power_safe = power_safe || !self.is_wal;
+        if power_safe != self.power_safe {
+            let level = if power_safe { "PRAGMA synchronous=FULL" } else { "PRAGMA synchronous=NORMAL" };
+            self.connection.execute_batch(level)?;
+            self.power_safe = power_safe;
+        }
+        self.connection.busy_timeout(wait)?;
+        run(&self.connection, "BEGIN IMMEDIATE")
+    }
+}
+
+/// One transaction. Dropped without [`Batch::commit`], it leaves nothing.
+#[derive(Debug)]
+pub struct Batch<'a> {
+    connection: &'a Connection,
+    /// The chain's end, read under this transaction's lock: other processes append too.
+    head: Option<Head>,
+    open: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Head {
+    id: i64,
+    hash: String,
+}
+
+impl Batch<'_> {
+    /// Inserts an audit row.
+    ///
+    /// # Errors
+    /// SQLite's, or something attached to the table from outside stood in the way.
+    pub fn audit(&mut self, row: &AuditRow) -> Result<(), LedgerError> {
+        insert_audit(self.connection, row).map_err(|error| self.failed("the call was not logged", &error))
+    }
+
+    /// Appends an event and the audit row that `audit` makes of it; both or none.
+    ///
+    /// # Errors
+    /// SQLite's, or the newest event is damaged so that nothing can follow it.
+    pub fn event(
+        &mut self,
+        session: &str,
+        kind: &str,
+        content: &str,
+        audit: impl FnOnce(&Appended) -> AuditRow,
+    ) -> Result<Appended, LedgerError> {
+        let before = self.head.clone();
+        let written = self.both_or_none("the event was not appended", |batch| {
+            let head = batch.head()?;
+            let id = next_id(head.id)?;
+            let ts = crate::audit::timestamp(jiff::Timestamp::now());
+            let hash = chain::event_hash(id, &ts, session, kind, content, &head.hash);
+            insert_one(
+                batch.connection,
+                "INSERT INTO memory_events (id, ts, session, kind, content, prev_hash, hash) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                (id, &ts, session, kind, content, &head.hash, &hash),
+            )?;
+            batch.head = Some(Head { id, hash: hash.clone() });
+            let appended = Appended { id, ts, hash, last_event_id: id };
+            insert_audit(batch.connection, &audit(&appended))?;
+            Ok(appended)
+        });
+        if written.is_err() {
+            self.head = before;
+        }
+        written
+    }
+
+    /// Writes a checkpoint at the newest event and the audit row that `audit` makes of it; both or none.
+    ///
+    /// # Errors
+    /// As [`Batch::event`].
+    pub fn checkpoint(
+        &mut self,
+        session: &str,
+        summary: &str,
+        audit: impl FnOnce(&Appended) -> AuditRow,
+    ) -> Result<Appended, LedgerError> {
+        self.both_or_none("the checkpoint was not written", |batch| {
+            let head = batch.head()?;
+            let newest = newest(batch.connection, "memory_checkpoints")?;
+            let (last_id, previous) = newest.unwrap_or((0, None));
+            let id = next_id(last_id)?;
+            // A NULL hash (a fault that verification reports) is followed as if nothing stood there.
+            let previous = previous.unwrap_or_else(|| GENESIS.to_owned());
+            let ts = crate::audit::timestamp(jiff::Timestamp::now());
+            let hash = chain::checkpoint_hash(id, &ts, session, summary, head.id, &head.hash, &previous);
+            insert_one(
+                batch.connection,
+                "INSERT INTO memory_checkpoints (id, ts, session, summary, last_event_id, head_hash, hash) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                (id, &ts, session, summary, head.id, &head.hash, &hash),
+            )?;
+            let appended = Appended { id, ts, hash, last_event_id: head.id };
+            insert_audit(batch.connection, &audit(&appended))?;
+            Ok(appended)
+        })
+    }
+
+    /// Makes everything in the batch last.
+    ///
+    /// # Errors
+    /// SQLite's; then nothing of it was written.
+    pub fn commit(mut self) -> Result<(), LedgerError> {
+        run(self.connection, "COMMIT").map_err(|error| batch_error("nothing was written", &error))?;
+        self.open = false;
+        Ok(())
+    }
+
+    fn both_or_none(
+        &mut self,
+        doing: &str,
+        write: impl FnOnce(&mut Self) -> Result<Appended, WriteFault>,
+    ) -> Result<Appended, LedgerError> {
+        run(self.connection, "SAVEPOINT one").map_err(|error| self.failed(doing, &error))?;
+        let written = write(self);
+        let undone = match written {
+            Ok(_) => run(self.connection, "RELEASE one"),
+            Err(_) => {
+                run(self.connection, "ROLLBACK TO one").and_then(|()| run(self.connection, "RELEASE one"))
+            }
+        };
+        match (written, undone) {
+            (Ok(appended), Ok(())) => Ok(appended),
+            (Err(WriteFault::Damaged(what)), Ok(())) => Err(LedgerError {
+                reach: Reach::Row,
+                error: ToolError::new(ErrorCode::Corrupt, format!("{doing}: {what}; run verify_chain")),
+            }),
+            (Err(WriteFault::Sqlite(error)), _) => Err(self.failed(doing, &error)),
+            (_, Err(error)) => Err(batch_error(doing, &error)),
+        }
+    }
+
+    fn head(&mut self) -> Result<Head, WriteFault> {
+        if let Some(head) = &self.head {
+            return Ok(head.clone());
+        }
+        let head = match newest(self.connection, "memory_events")? {
+            None => Head { id: 0, hash: GENESIS.to_owned() },
+            Some((id, Some(hash))) => Head { id, hash },
+            Some((id, None)) => return Err(WriteFault::Damaged(format!("event {id} has no hash to follow"))),
+        };
+        self.head = Some(head.clone());
+        Ok(head)
+    }
+
+    /// Some errors roll the whole transaction back (<https://sqlite.org/lang_transaction.html>, "Response
+    /// To Errors Within A Transaction"), a trigger's RAISE(ROLLBACK) among them: then nothing stands.
+    fn failed(&self, doing: &str, error: &rusqlite::Error) -> LedgerError {
+        let mut failed = batch_error(doing, error);
+        if !self.connection.is_autocommit() && !diagnose::is_of_the_file(error) {
+            failed.reach = Reach::Row;
+        }
+        failed
+    }
+}
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        if self.open
+            && !self.connection.is_autocommit()
+            && let Err(error) = run(self.connection, "ROLLBACK")
+        {
+            tracing::error!("cannot roll back: {error}");
+        }
+    }
+}
+
+/// Inserts one audit row by the fixed statement; also for write workers, inside the transaction of the
+/// agent's statement.
+///
+/// # Errors
+/// SQLite's; also when a trigger swallowed the row.
+pub fn insert_audit(connection: &Connection, row: &AuditRow) -> rusqlite::Result<()> {
+    insert_one(
+        connection,
+        "INSERT INTO query_log (ts, session, tool, query, ok, rows, error, duration_ms, detail) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        (
+            &row.ts,
+            &row.session,
+            &row.tool,
+            &row.query,
+            row.ok,
+            row.rows,
+            &row.error,
+            row.duration_ms,
+            &row.detail,
+        ),
+    )
+}
+
+/// Inserts exactly one row. A trigger with RAISE(IGNORE) makes an insert succeed without one.
+fn insert_one(connection: &Connection, sql: &str, values: impl rusqlite::Params) -> rusqlite::Result<()> {
+    match connection.prepare_cached(sql)?.execute(values)? {
+        1 => Ok(()),
+        changed => Err(rusqlite::Error::StatementChangedRows(changed)),
+    }
+}
+
+fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(sql)?.execute([]).map(|_| ())
+}
+
+/// The newest row's id and hash; the hash is `None` where it is no text of a sane length.
+fn newest(connection: &Connection, table: &str) -> rusqlite::Result<Option<(i64, Option<String>)>> {
+    let sql = match table {
+        "memory_events" => "SELECT id, hash FROM memory_events ORDER BY id DESC LIMIT 1",
+        _ => "SELECT id, hash FROM memory_checkpoints ORDER BY id DESC LIMIT 1",
+    };
+    let mut statement = connection.prepare_cached(sql)?;
+    let row = |row: &rusqlite::Row<'_>| {
+        let hash = row.get_ref(1)?.as_str().ok().filter(|hash| hash.len() <= 1024);
+        Ok((row.get(0)?, hash.map(str::to_owned)))
+    };
+    statement.query_row([], row).optional()
+}
+
+enum WriteFault {
+    Sqlite(rusqlite::Error),
+    Damaged(String),
+}
+
+impl From<rusqlite::Error> for WriteFault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+fn next_id(last: i64) -> Result<i64, WriteFault> {
+    last.max(0).checked_add(1).ok_or_else(|| WriteFault::Damaged(format!("no id can follow {last}")))
+}
+
+fn batch_error(doing: &str, error: &rusqlite::Error) -> LedgerError {
+    LedgerError { reach: Reach::Batch, error: diagnose::tool_error(doing, error) }
+}
+
+/// Reading and inserting, in the server's tables. Through a trigger only reading, and only through the
+/// server's own.
+fn read_and_insert(context: AuthContext<'_>) -> Authorization {
+    let ours = |table: &str| tables::TABLES.iter().any(|name| name.eq_ignore_ascii_case(table));
+    let allowed = match (context.accessor, context.action) {
+        (_, AuthAction::Select) => true,
+        (None, AuthAction::Read { table_name, .. } | AuthAction::Insert { table_name }) => ours(table_name),
+        (None, AuthAction::Transaction { .. } | AuthAction::Savepoint { .. }) => true,
+        (None, AuthAction::Pragma { pragma_name, .. }) => pragma_name == "synchronous",
+        (Some(trigger), AuthAction::Read { table_name, .. }) => {
+            ours(table_name) && tables::TRIGGERS.iter().flatten().any(|object| object.name == trigger)
+        }
+        _ => false,
+    };
+    if allowed { Authorization::Allow } else { Authorization::Deny }
+}

@@ -1,0 +1,137 @@
+//! Opens the server's own connections, and says in one line why a file cannot be served.
+//!
+//! It runs no agent SQL, makes no table (that is `bootstrap.rs`) and sets no guard. The connections
+//! handed out are trusted with fixed SQL only; the floors above see them as `ledger::Ledger` and
+//! `readout::Readout`.
+
+use crate::error::StartError;
+use crate::sqlite::diagnose;
+use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, MAIN_DB, OpenFlags};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The longest value the server's own connections read or write, in bytes: above any text the server
+/// takes in (a request line is at most 64 MiB), below what would fill the memory.
+pub const MAX_VALUE_BYTES: i32 = 96 << 20;
+
+/// The absolute form of the path a person gave.
+///
+/// SQLite is never handed the text itself: the bundled build reads a name that begins with `file:` as
+/// a URI whatever the flags, and `:memory:` as no file at all. An absolute path is neither.
+///
+/// # Errors
+/// An empty path, or a working directory that cannot be read: exit status 1.
+pub fn absolute_path(given: &Path) -> Result<PathBuf, StartError> {
+    std::path::absolute(given).map_err(|error| {
+        StartError::failure(format!("cannot resolve the database path `{}`: {error}", given.display()))
+    })
+}
+
+/// Opens `path` to read and write for the server itself, creating the file and its folders if absent.
+///
+/// A new file gets WAL, an existing one keeps its journal mode. Commits are synced (`synchronous=FULL`),
+/// so that what was acknowledged outlives a power cut.
+///
+/// # Errors
+/// Exit status 1 and one line for each thing that keeps the file from being served; an existing file
+/// is left as it was.
+pub fn for_server(path: &Path, busy_timeout: Duration) -> Result<Connection, StartError> {
+    let path = absolute_path(path)?;
+    let is_new = diagnose::regular_file_or_absent(&path)?;
+    if is_new && let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(|error| {
+            StartError::failure(format!("cannot create the folder `{}`: {error}", folder.display()))
+        })?;
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let connection = open(&path, flags, busy_timeout)?;
+    if connection.is_readonly(MAIN_DB).unwrap_or(true) {
+        return Err(diagnose::read_only_file(&path));
+    }
+    diagnose::writable_folder(&path)?;
+    if is_new {
+        switch_to_wal(&connection, &path, busy_timeout)?;
+    }
+    connection
+        .execute_batch("PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON")
+        .map_err(|error| diagnose::sqlite_error(&path, &error))?;
+    Ok(connection)
+}
+
+/// Opens `path` for the server's own reading (`SQLITE_OPEN_READONLY`, `query_only`): nothing is
+/// created in it and nothing written to it.
+///
+/// # Errors
+/// As [`for_server`]; also exit status 1 for a file that does not exist.
+pub fn for_reading(path: &Path, busy_timeout: Duration) -> Result<Connection, StartError> {
+    let path = absolute_path(path)?;
+    if diagnose::regular_file_or_absent(&path)? && !path.exists() {
+        return Err(StartError::failure(format!(
+            "the database `{}` does not exist; with --read-only the server creates nothing",
+            path.display()
+        )));
+    }
+    let connection = open(&path, OpenFlags::SQLITE_OPEN_READ_ONLY, busy_timeout)?;
+    connection
+        .execute_batch("PRAGMA query_only=ON")
+        .map_err(|error| diagnose::sqlite_error(&path, &error))?;
+    Ok(connection)
+}
+
+/// What every connection of the server's own has: no trust in the schema, no writing around SQL's
+/// rules, no double-quoted strings, no extensions (rusqlite leaves them off), page cells checked.
+///
+/// # Errors
+/// SQLite's.
+pub fn harden(connection: &Connection) -> rusqlite::Result<()> {
+    for (option, on) in [
+        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+        (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+        (DbConfig::SQLITE_DBCONFIG_DQS_DML, false),
+        (DbConfig::SQLITE_DBCONFIG_DQS_DDL, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true),
+    ] {
+        connection.set_db_config(option, on)?;
+    }
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
+    connection.execute_batch("PRAGMA cell_size_check=ON")
+}
+
+/// Opens, hardens, and reads the schema once, so that whatever is wrong shows here.
+fn open(path: &Path, flags: OpenFlags, busy_timeout: Duration) -> Result<Connection, StartError> {
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let opened = Connection::open_with_flags(path, flags).and_then(|connection| {
+        connection.busy_timeout(busy_timeout)?;
+        harden(&connection)?;
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+        Ok(connection)
+    });
+    // The connection is closed by now: looking into the file below cannot drop a lock of ours.
+    opened.map_err(|error| diagnose::sqlite_error(path, &error))
+}
+
+/// WAL for a new file. SQLite does not wait for a lock here, so that two servers starting on one new
+/// file would trip over each other; we wait.
+fn switch_to_wal(connection: &Connection, path: &Path, busy_timeout: Duration) -> Result<(), StartError> {
+    let deadline = Instant::now() + busy_timeout;
+    loop {
+        match connection.query_row("PRAGMA journal_mode=WAL", [], |row| row.get::<_, String>(0)) {
+            Ok(mode) if mode == "wal" => return Ok(()),
+            Ok(mode) => {
+                tracing::warn!(
+                    "`{}` stays in journal mode `{mode}`: its file system does not support WAL",
+                    path.display()
+                );
+                return Ok(());
+            }
+            Err(error) if diagnose::is_busy(&error) && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Err(error) => return Err(diagnose::sqlite_error(path, &error)),
+        }
+    }
+}

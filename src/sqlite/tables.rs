@@ -1,0 +1,430 @@
+//! The server's tables, index, view and triggers as SQL, and the judgement over what a file already
+//! holds under their names.
+//!
+//! It changes nothing; `bootstrap.rs` does what [`missing`] says is to be done.
+
+use crate::sqlite::stored_sql::words;
+use rusqlite::Connection;
+
+/// One object the server makes.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ServerObject {
+    /// `table`, `index`, `trigger` or `view`, as in `sqlite_schema.type`.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// The table it belongs to; its own name for tables and views.
+    pub table: &'static str,
+    /// The statement that makes it.
+    pub sql: &'static str,
+}
+
+/// The three append-only tables.
+pub const TABLES: &[&str] = &["memory_events", "memory_checkpoints", "query_log"];
+
+macro_rules! append_only {
+    ($table:literal, $taken:literal) => {
+        [
+            ServerObject {
+                kind: "trigger",
+                name: concat!($table, "_no_update"),
+                table: $table,
+                sql: concat!(
+                    "CREATE TRIGGER ",
+                    $table,
+                    "_no_update BEFORE UPDATE ON ",
+                    $table,
+                    " BEGIN SELECT RAISE(ABORT, '",
+                    $table,
+                    " is append-only'); END"
+                ),
+            },
+            ServerObject {
+                kind: "trigger",
+                name: concat!($table, "_no_delete"),
+                table: $table,
+                sql: concat!(
+                    "CREATE TRIGGER ",
+                    $table,
+                    "_no_delete BEFORE DELETE ON ",
+                    $table,
+                    " BEGIN SELECT RAISE(ABORT, '",
+                    $table,
+                    " is append-only'); END"
+                ),
+            },
+            // INSERT OR REPLACE deletes the row in its way without firing a delete trigger.
+            ServerObject {
+                kind: "trigger",
+                name: concat!($table, "_no_replace"),
+                table: $table,
+                sql: concat!(
+                    "CREATE TRIGGER ",
+                    $table,
+                    "_no_replace BEFORE INSERT ON ",
+                    $table,
+                    " WHEN EXISTS (SELECT 1 FROM ",
+                    $table,
+                    " WHERE ",
+                    $taken,
+                    ")",
+                    " BEGIN SELECT RAISE(ABORT, '",
+                    $table,
+                    " is append-only'); END"
+                ),
+            },
+        ]
+    };
+}
+
+/// The tables, the index and the view, in the order they are made.
+pub const OBJECTS: &[ServerObject] = &[
+    ServerObject {
+        kind: "table",
+        name: "memory_events",
+        table: "memory_events",
+        sql: "CREATE TABLE memory_events (id INTEGER PRIMARY KEY, ts TEXT NOT NULL, session TEXT NOT NULL, \
+              kind TEXT NOT NULL DEFAULT 'note', content TEXT NOT NULL, prev_hash TEXT NOT NULL, \
+              hash TEXT NOT NULL UNIQUE)",
+    },
+    ServerObject {
+        kind: "table",
+        name: "memory_checkpoints",
+        table: "memory_checkpoints",
+        sql: "CREATE TABLE memory_checkpoints (id INTEGER PRIMARY KEY, ts TEXT NOT NULL, \
+              session TEXT NOT NULL, summary TEXT NOT NULL, last_event_id INTEGER NOT NULL, \
+              head_hash TEXT NOT NULL, hash TEXT)",
+    },
+    ServerObject {
+        kind: "table",
+        name: "query_log",
+        table: "query_log",
+        sql: "CREATE TABLE query_log (id INTEGER PRIMARY KEY, ts TEXT NOT NULL, session TEXT NOT NULL, \
+              tool TEXT NOT NULL, query TEXT, ok INTEGER NOT NULL, rows INTEGER, error TEXT, \
+              duration_ms INTEGER NOT NULL, detail TEXT)",
+    },
+    ServerObject {
+        kind: "index",
+        name: "query_log_ts",
+        table: "query_log",
+        sql: "CREATE INDEX query_log_ts ON query_log(ts)",
+    },
+    ServerObject {
+        kind: "view",
+        name: "query_errors",
+        table: "query_errors",
+        sql: "CREATE VIEW query_errors AS\n\
+              -- description: calls that failed, newest first; read it to see which names and statements go wrong\n\
+              SELECT id, ts, tool, query, error FROM query_log WHERE ok = 0 ORDER BY id DESC",
+    },
+];
+
+/// The triggers that keep the three tables append-only, three to a table.
+pub const TRIGGERS: &[[ServerObject; 3]] = &[
+    append_only!("memory_events", "id = NEW.id OR hash = NEW.hash"),
+    append_only!("memory_checkpoints", "id = NEW.id"),
+    append_only!("query_log", "id = NEW.id"),
+];
+
+/// What is to be done to a file before it can be served.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// Objects to make, in order.
+    pub objects: Vec<&'static ServerObject>,
+    /// The checkpoints are the Python server's: `hash` is to be added and filled.
+    pub checkpoint_hash: bool,
+    /// Triggers whose table was there without them: somebody dropped them.
+    pub dropped: Vec<&'static str>,
+}
+
+impl Missing {
+    /// Whether the file is complete.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.objects.is_empty() && !self.checkpoint_hash
+    }
+}
+
+/// A row of `sqlite_schema`.
+struct Stored {
+    kind: String,
+    name: String,
+    table: String,
+    root_page: i64,
+    sql: Option<String>,
+}
+
+/// Why a file's schema cannot be used.
+#[derive(Debug)]
+pub enum SchemaFault {
+    /// SQLite's error while looking.
+    Sqlite(rusqlite::Error),
+    /// An object under a name of the server's that is not the server's, in words.
+    Foreign(String),
+}
+
+impl From<rusqlite::Error> for SchemaFault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+/// Looks at everything in the file that has one of the server's names or hangs on one of its tables.
+///
+/// # Errors
+/// Something of that kind is not the server's, or SQLite cannot read the schema.
+pub fn missing(connection: &Connection) -> Result<Missing, SchemaFault> {
+    let stored = stored_objects(connection)?;
+    for object in &stored {
+        judge(object)?;
+    }
+    let has = |name: &str| stored.iter().any(|object| object.name == name);
+    let mut missing = Missing::default();
+    for object in OBJECTS {
+        if !has(object.name) {
+            missing.objects.push(object);
+        } else if object.kind == "table" {
+            missing.checkpoint_hash |= !columns_are_complete(connection, object)?;
+        }
+    }
+    for object in stored.iter().filter(|object| object.kind == "index") {
+        judge_index(connection, object)?;
+    }
+    let takes_over = missing.checkpoint_hash || !has("query_log");
+    for trigger in TRIGGERS.iter().flatten().filter(|trigger| !has(trigger.name)) {
+        missing.objects.push(trigger);
+        let never_had = takes_over && trigger.name.ends_with("_no_replace");
+        if has(trigger.table) && !never_had {
+            missing.dropped.push(trigger.name);
+        }
+    }
+    Ok(missing)
+}
+
+/// What the reading connection needs to know of a file it may not change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Readable {
+    /// Whether checkpoints have the column `hash`.
+    pub checkpoint_hash: bool,
+}
+
+/// Whether `memory_events` and `memory_checkpoints` are there and are the server's. Triggers do not
+/// matter for reading.
+///
+/// # Errors
+/// One is absent or not the server's, or SQLite cannot read the schema.
+pub fn readable(connection: &Connection) -> Result<Readable, SchemaFault> {
+    let stored = stored_objects(connection)?;
+    let mut checkpoint_hash = false;
+    for table in OBJECTS.iter().filter(|object| matches!(object.name, "memory_events" | "memory_checkpoints"))
+    {
+        let Some(found) = stored.iter().find(|object| object.name.eq_ignore_ascii_case(table.name)) else {
+            return foreign(format!(
+                "the file has no table `{}`; open it once without --read-only to have it made",
+                table.name
+            ));
+        };
+        judge(found)?;
+        checkpoint_hash = columns_are_complete(connection, table)?;
+    }
+    Ok(Readable { checkpoint_hash })
+}
+
+fn ours(name: &str) -> Option<&'static ServerObject> {
+    OBJECTS.iter().chain(TRIGGERS.iter().flatten()).find(|object| object.name.eq_ignore_ascii_case(name))
+}
+
+fn is_our_table_or_view(name: &str) -> bool {
+    OBJECTS.iter().any(|object| object.kind != "index" && object.name.eq_ignore_ascii_case(name))
+}
+
+fn stored_objects(connection: &Connection) -> rusqlite::Result<Vec<Stored>> {
+    let mut statement =
+        connection.prepare("SELECT type, name, tbl_name, rootpage, sql FROM main.sqlite_schema")?;
+    let mut rows = statement.query([])?;
+    let mut objects = Vec::new();
+    while let Some(row) = rows.next()? {
+        let text = |column: usize| -> rusqlite::Result<Option<String>> {
+            let bytes = row.get_ref(column)?.as_bytes_or_null().unwrap_or_default();
+            Ok(bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
+        };
+        let object = Stored {
+            kind: text(0)?.unwrap_or_default(),
+            name: text(1)?.unwrap_or_default(),
+            table: text(2)?.unwrap_or_default(),
+            root_page: row.get_ref(3)?.as_i64().unwrap_or_default(),
+            sql: text(4)?,
+        };
+        if ours(&object.name).is_some() || is_our_table_or_view(&object.table) {
+            objects.push(object);
+        }
+    }
+    Ok(objects)
+}
+
+/// Judges one object by its kind, name and stored text.
+fn judge(object: &Stored) -> Result<(), SchemaFault> {
+    let Stored { kind, name, table, .. } = object;
+    let found = words(object.sql.as_deref().unwrap_or_default());
+    match ours(name) {
+        Some(expected)
+            if expected.kind != kind
+                || expected.name != name
+                || !expected.table.eq_ignore_ascii_case(table) =>
+        {
+            foreign(format!("the {kind} `{name}` has a name that belongs to the server"))
+        }
+        Some(expected) => match expected.kind {
+            "table" if object.root_page == 0 => {
+                foreign(format!("`{name}` is a virtual table, not the server's table"))
+            }
+            "table" => judge_table(name, &found),
+            "trigger" if is_append_only_trigger(expected, &found) => Ok(()),
+            _ if found == words(expected.sql) => Ok(()),
+            _ => foreign(format!("the {kind} `{name}` is not as the server makes it")),
+        },
+        None if kind == "index" => Ok(()),
+        None => foreign(format!("the {kind} `{name}` on `{table}` is not the server's")),
+    }
+}
+
+/// Nothing in the table's own text may run code, replace rows or point elsewhere; the columns
+/// themselves are looked at by [`columns_are_complete`].
+fn judge_table(name: &str, found: &[String]) -> Result<(), SchemaFault> {
+    const NOT_OURS: &[&str] =
+        &["check", "references", "generated", "as", "collate", "conflict", "without", "foreign", "strict"];
+    match found.iter().find(|word| NOT_OURS.contains(&word.as_str())) {
+        Some(word) => foreign(format!(
+            "the table `{name}` is not the server's (its definition says {})",
+            word.to_uppercase()
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The trigger as we make it, or as the Python server did: `BEFORE UPDATE` or `BEFORE DELETE` and
+/// nothing but a RAISE.
+fn is_append_only_trigger(expected: &ServerObject, found: &[String]) -> bool {
+    let without_message = |words: &[String]| -> Vec<String> {
+        words
+            .iter()
+            .map(|word| match word.as_str() {
+                "fail" | "rollback" => "abort".to_owned(),
+                text if text.starts_with('\'') => "''".to_owned(),
+                other => other.to_owned(),
+            })
+            .collect()
+    };
+    let mut found = found.to_vec();
+    if let Some(at) = found.windows(3).position(|three| three == ["for", "each", "row"]) {
+        found.drain(at..at + 3);
+    }
+    without_message(&found) == without_message(&words(expected.sql))
+}
+
+/// Whether the table has all columns; false for the Python server's checkpoints, which lack `hash`.
+fn columns_are_complete(connection: &Connection, table: &ServerObject) -> Result<bool, SchemaFault> {
+    let found = columns(connection, table.name)?;
+    let expected: &[(&str, &str)] = match table.name {
+        "memory_events" => &[
+            ("id", "INTEGER"),
+            ("ts", "TEXT"),
+            ("session", "TEXT"),
+            ("kind", "TEXT"),
+            ("content", "TEXT"),
+            ("prev_hash", "TEXT"),
+            ("hash", "TEXT"),
+        ],
+        "memory_checkpoints" => &[
+            ("id", "INTEGER"),
+            ("ts", "TEXT"),
+            ("session", "TEXT"),
+            ("summary", "TEXT"),
+            ("last_event_id", "INTEGER"),
+            ("head_hash", "TEXT"),
+            ("hash", "TEXT"),
+        ],
+        _ => &[
+            ("id", "INTEGER"),
+            ("ts", "TEXT"),
+            ("session", "TEXT"),
+            ("tool", "TEXT"),
+            ("query", "TEXT"),
+            ("ok", "INTEGER"),
+            ("rows", "INTEGER"),
+            ("error", "TEXT"),
+            ("duration_ms", "INTEGER"),
+            ("detail", "TEXT"),
+        ],
+    };
+    let same = |expected: &[(&str, &str)]| {
+        found.len() == expected.len()
+            && found.iter().zip(expected).enumerate().all(|(at, (column, (name, declared)))| {
+                column.name == *name
+                    && column.declared.eq_ignore_ascii_case(declared)
+                    && column.key == i64::from(at == 0)
+                    && column.hidden == 0
+            })
+    };
+    if same(expected) {
+        return Ok(true);
+    }
+    let without_hash = expected.split_last().map_or(expected, |(_, head)| head);
+    if table.name == "memory_checkpoints" && same(without_hash) {
+        return Ok(false);
+    }
+    let names: Vec<_> = found.iter().map(|column| column.name.as_str()).collect();
+    foreign(format!(
+        "the table `{}` is not the server's: it has the columns ({})",
+        table.name,
+        names.join(", ")
+    ))
+}
+
+struct Column {
+    name: String,
+    declared: String,
+    key: i64,
+    hidden: i64,
+}
+
+fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Column>> {
+    let mut statement = connection.prepare(&format!("PRAGMA main.table_xinfo({table})"))?;
+    let columns = statement.query_map([], |row| {
+        Ok(Column {
+            name: row.get("name")?,
+            declared: row.get("type")?,
+            key: row.get("pk")?,
+            hidden: row.get("hidden")?,
+        })
+    })?;
+    columns.collect()
+}
+
+/// What `PRAGMA index_xinfo` gives as `cid` of an expression (<https://sqlite.org/pragma.html#pragma_index_xinfo>).
+const EXPRESSION: i64 = -2;
+
+/// A person may index the server's tables; an expression or a condition would run at each insert.
+fn judge_index(connection: &Connection, index: &Stored) -> Result<(), SchemaFault> {
+    if index.sql.is_none() || ours(&index.name).is_some() {
+        return Ok(());
+    }
+    let found = words(index.sql.as_deref().unwrap_or_default());
+    // The PRAGMA, not the table-valued function: a file may hold a view of that name.
+    let quoted = index.name.replace('"', "\"\"");
+    let mut statement = connection.prepare(&format!("PRAGMA main.index_xinfo(\"{quoted}\")"))?;
+    let columns = statement.query_map([], |row| row.get::<_, i64>("cid"))?.collect::<Result<Vec<_>, _>>()?;
+    if columns.contains(&EXPRESSION)
+        || found.iter().any(|word| matches!(word.as_str(), "where" | "collate" | "unique"))
+    {
+        return foreign(format!(
+            "the index `{}` on `{}` is not the server's and would run code or refuse rows at each insert",
+            index.name, index.table
+        ));
+    }
+    Ok(())
+}
+
+fn foreign<T>(what: String) -> Result<T, SchemaFault> {
+    Err(SchemaFault::Foreign(what))
+}

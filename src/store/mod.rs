@@ -1,0 +1,239 @@
+//! The parent's storage: the one turn that every write takes, audit rows that never make an answer
+//! wait, appends that share a commit, and the readers of the chain.
+//!
+//! It runs no agent SQL and renders no result. All SQL is below, in `sqlite/`; all threads and queues
+//! of storage are here.
+//!
+//! # How a row gets to the disk
+//!
+//! Audit rows and appends stand in one queue, in order. Whoever has the turn sends the writing thread
+//! a *drain*: it takes everything that waits and commits it as one transaction. Audit rows alone are
+//! drained by a background task within 5 ms; an append drains at once, so that appends which arrive
+//! while one commits share the next commit. Rows that meet another process's lock go back to the
+//! front of the queue.
+
+pub mod audit_log;
+pub mod queue;
+pub mod reader;
+mod writer;
+
+use crate::audit::AuditRow;
+use crate::error::{ErrorCode, StartError, ToolError};
+pub use crate::sqlite::ledger::Appended;
+use crate::sqlite::ledger::{Ledger, MAX_TEXT_BYTES};
+use queue::{Append, AuditMaker, Job, Queue, Text};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{Mutex, Notify, OwnedMutexGuard, oneshot};
+use writer::{Message, Writer};
+
+/// How long an audit row may wait for others to share its commit with.
+const GATHER: Duration = Duration::from_millis(3);
+/// How long a background drain waits for another process. Short: in rollback mode a waiting commit
+/// keeps new readers out.
+const BACKGROUND_WAIT: Duration = Duration::from_millis(50);
+/// The longest pause between two tries.
+const MAX_PAUSE: Duration = Duration::from_secs(1);
+
+/// What the store needs to know.
+#[derive(Clone, Debug)]
+pub struct StoreSettings {
+    /// The database file.
+    pub path: PathBuf,
+    /// One id per server run; goes into every event and checkpoint.
+    pub session: String,
+    /// How long a write waits for another process's lock.
+    pub busy_timeout: Duration,
+}
+
+/// The turn to write: while it is held, nothing else of this server writes to the file.
+#[derive(Debug)]
+pub struct TurnGuard(#[expect(dead_code, reason = "held for its drop")] OwnedMutexGuard<()>);
+
+/// The handle. Dropping it without [`Store::shutdown`] writes what waits, if the lock is free.
+#[derive(Debug)]
+pub struct Store {
+    shared: Arc<Shared>,
+    gatherer: tokio::task::JoinHandle<()>,
+    session: String,
+    busy_timeout: Duration,
+}
+
+#[derive(Debug)]
+struct Shared {
+    queue: Arc<Queue>,
+    turn: Arc<Mutex<()>>,
+    writer: Writer,
+    wake: Notify,
+}
+
+impl Store {
+    /// Opens the file, makes the server's tables in it and starts the writing thread. Must be called in
+    /// a tokio runtime.
+    ///
+    /// # Errors
+    /// Exit status 1: the file cannot be served.
+    pub fn open(settings: StoreSettings) -> Result<Self, StartError> {
+        let ledger = Ledger::open(&settings.path, settings.busy_timeout)?;
+        let queue = Arc::new(Queue::default());
+        let writer = Writer::start(ledger, Arc::clone(&queue), settings.session.clone())?;
+        let shared = Arc::new(Shared { queue, turn: Arc::default(), writer, wake: Notify::new() });
+        let gatherer = tokio::spawn(gather(Arc::clone(&shared)));
+        Ok(Self { shared, gatherer, session: settings.session, busy_timeout: settings.busy_timeout })
+    }
+
+    /// The id of this server run.
+    #[must_use]
+    pub fn session(&self) -> &str {
+        &self.session
+    }
+
+    /// Waits for the turn to write; first come, first served. Workers' writes take it too.
+    pub async fn turn(&self) -> TurnGuard {
+        TurnGuard(Arc::clone(&self.shared.turn).lock_owned().await)
+    }
+
+    /// Puts an audit row in the queue. Never waits.
+    pub fn queue_audit(&self, row: AuditRow) {
+        self.shared.queue.push(Job::Audit(row));
+        self.shared.wake.notify_one();
+    }
+
+    /// Writes the audit rows that wait; true if none is left. Another process's lock is waited for no
+    /// longer than `wait`. A caller that has the turn must hand it over as `held`.
+    pub async fn flush_audit(&self, wait: Duration, held: Option<&TurnGuard>) -> bool {
+        if held.is_some() {
+            return !self.shared.queue.has_audit() || self.shared.drain(None, wait).await;
+        }
+        let started = Instant::now();
+        // The turn is taken even with an empty queue: rows may be on their way in a drain of another.
+        match tokio::time::timeout(wait, Arc::clone(&self.shared.turn).lock_owned()).await {
+            Ok(_) if !self.shared.queue.has_audit() => true,
+            Ok(turn) => self.shared.drain(Some(turn), wait.saturating_sub(started.elapsed())).await,
+            Err(_) => false,
+        }
+    }
+
+    /// Appends an event. `kind` `None` is `note`. The audit row that `audit` makes of it shares its
+    /// transaction; after an error the caller queues its own.
+    ///
+    /// A future that is dropped before the writing thread takes the event up leaves nothing; later, the
+    /// event and its row are there.
+    ///
+    /// # Errors
+    /// A blank or too long text, a lock beyond the busy timeout, or what SQLite says.
+    pub async fn append_event(
+        &self,
+        kind: Option<&str>,
+        content: &str,
+        audit: impl FnOnce(&Appended) -> AuditRow + Send + 'static,
+    ) -> Result<Appended, ToolError> {
+        check_text("content", content)?;
+        let kind = kind.unwrap_or("note");
+        check_text("kind", kind)?;
+        let text = Text::Event { kind: kind.to_owned(), content: content.to_owned() };
+        self.append(text, Box::new(audit)).await
+    }
+
+    /// Writes a checkpoint at the newest event; otherwise as [`Store::append_event`].
+    ///
+    /// # Errors
+    /// As [`Store::append_event`].
+    pub async fn checkpoint(
+        &self,
+        summary: &str,
+        audit: impl FnOnce(&Appended) -> AuditRow + Send + 'static,
+    ) -> Result<Appended, ToolError> {
+        check_text("summary", summary)?;
+        self.append(Text::Checkpoint { summary: summary.to_owned() }, Box::new(audit)).await
+    }
+
+    /// The newest audit row of a session, 0 if there is none. Asked before and after, with the turn
+    /// held, it tells whether a write worker that died had committed.
+    ///
+    /// # Errors
+    /// SQLite's, or the writing thread is gone.
+    pub async fn max_id_of_session(&self, session: &str) -> Result<i64, ToolError> {
+        let (reply, answer) = oneshot::channel();
+        self.shared.writer.send(Message::MaxId { session: session.to_owned(), reply });
+        answer.await.unwrap_or_else(|_| Err(thread_is_gone()))
+    }
+
+    /// Writes what waits and stops, by `deadline`. Rows that cannot be written go to stderr, a line each.
+    pub async fn shutdown(&self, deadline: Instant) {
+        self.gatherer.abort();
+        let left = || deadline.saturating_duration_since(Instant::now());
+        let turn = tokio::time::timeout(left() / 2, Arc::clone(&self.shared.turn).lock_owned()).await;
+        // Without the turn a worker still writes; the lock may yet come free while we wait for it.
+        self.shared.drain(turn.ok(), left() * 3 / 4).await;
+        self.shared.queue.report_unwritten();
+    }
+
+    async fn append(&self, text: Text, audit: AuditMaker) -> Result<Appended, ToolError> {
+        let (reply, mut settled) = oneshot::channel();
+        self.shared.queue.push(Job::Append(Append { text, audit, reply }));
+        let answer = tokio::select! {
+            biased;
+            // Taken along by the drain of another.
+            answer = &mut settled => answer,
+            turn = Arc::clone(&self.shared.turn).lock_owned() => {
+                self.shared.writer.send(Message::Drain { turn: Some(turn), wait: self.busy_timeout, done: None });
+                settled.await
+            }
+        };
+        answer.unwrap_or_else(|_| Err(thread_is_gone()))
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.gatherer.abort();
+        self.shared.writer.send(Message::Drain { turn: None, wait: BACKGROUND_WAIT, done: None });
+        self.shared.writer.send(Message::Stop);
+    }
+}
+
+impl Shared {
+    /// Has the thread write everything that waits; true if nothing is left. The thread gives the turn
+    /// back when it is done, whoever still listens.
+    async fn drain(&self, turn: Option<OwnedMutexGuard<()>>, wait: Duration) -> bool {
+        let (done, answer) = oneshot::channel();
+        self.writer.send(Message::Drain { turn, wait, done: Some(done) });
+        answer.await.unwrap_or(false)
+    }
+}
+
+/// The background task: writes audit rows that nothing else takes along.
+async fn gather(shared: Arc<Shared>) {
+    loop {
+        shared.wake.notified().await;
+        tokio::time::sleep(GATHER).await;
+        let mut pause = Duration::from_millis(20);
+        while shared.queue.has_audit() {
+            let turn = Arc::clone(&shared.turn).lock_owned().await;
+            if shared.drain(Some(turn), BACKGROUND_WAIT).await {
+                break;
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(MAX_PAUSE);
+        }
+    }
+}
+
+fn check_text(name: &str, text: &str) -> Result<(), ToolError> {
+    if text.trim().is_empty() {
+        return Err(ToolError::arguments(format!("`{name}` is blank; give the text that is to be kept")));
+    }
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(ToolError::arguments(format!(
+            "`{name}` is {} bytes long, but at most {MAX_TEXT_BYTES} are kept; shorten it or split it up",
+            text.len()
+        )));
+    }
+    Ok(())
+}
+
+fn thread_is_gone() -> ToolError {
+    ToolError::new(ErrorCode::SqlError, "the server's writing thread has ended; restart the server")
+}

@@ -1,0 +1,181 @@
+//! The thread that owns the writing connection.
+//!
+//! It decides nothing about turns: whoever sends a drain has the turn, or holds it elsewhere meanwhile.
+
+use super::queue::{Append, Job, Queue, Text, report};
+use crate::audit::AuditRow;
+use crate::error::{StartError, ToolError};
+use crate::sqlite::ledger::{Appended, Batch, Ledger, LedgerError, Reach};
+use std::collections::VecDeque;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+use tokio::sync::{OwnedMutexGuard, oneshot};
+
+/// What the thread is asked.
+pub(super) enum Message {
+    /// Write everything that waits, as one transaction.
+    Drain {
+        /// Given back when it is done.
+        turn: Option<OwnedMutexGuard<()>>,
+        /// How long to wait for other processes.
+        wait: Duration,
+        /// Told whether all was written.
+        done: Option<oneshot::Sender<bool>>,
+    },
+    /// The newest audit row of a session.
+    MaxId { session: String, reply: oneshot::Sender<Result<i64, ToolError>> },
+    /// End.
+    Stop,
+}
+
+/// The way to the thread.
+#[derive(Debug)]
+pub(super) struct Writer {
+    messages: mpsc::Sender<Message>,
+}
+
+impl Writer {
+    /// Starts it.
+    pub(super) fn start(ledger: Ledger, queue: Arc<Queue>, session: String) -> Result<Self, StartError> {
+        let (messages, inbox) = mpsc::channel();
+        std::thread::Builder::new()
+            .name("store".to_owned())
+            .spawn(move || serve(ledger, &queue, &session, &inbox))
+            .map_err(|error| StartError::failure(format!("cannot start the writing thread: {error}")))?;
+        Ok(Self { messages })
+    }
+
+    /// Sends. To a thread that has ended, the message is dropped, which closes the reply in it.
+    pub(super) fn send(&self, message: Message) {
+        let _ = self.messages.send(message);
+    }
+}
+
+fn serve(mut ledger: Ledger, queue: &Queue, session: &str, inbox: &mpsc::Receiver<Message>) {
+    while let Ok(message) = inbox.recv() {
+        match message {
+            Message::Drain { turn, wait, done } => {
+                let settled = drain(&mut ledger, queue, session, wait);
+                drop(turn);
+                if let Some(done) = done {
+                    // Nobody listens: the caller has gone, and that is its right.
+                    let _ = done.send(settled.all_written);
+                }
+                for (reply, result) in settled.replies {
+                    let _ = reply.send(result);
+                }
+            }
+            Message::MaxId { session, reply } => {
+                let _ = reply.send(ledger.max_audit_id(&session));
+            }
+            Message::Stop => return,
+        }
+    }
+}
+
+type Reply = oneshot::Sender<Result<Appended, ToolError>>;
+
+/// What a drain came to.
+struct Settled {
+    all_written: bool,
+    replies: Vec<(Reply, Result<Appended, ToolError>)>,
+}
+
+/// One transaction over everything that waits.
+fn drain(ledger: &mut Ledger, queue: &Queue, session: &str, wait: Duration) -> Settled {
+    let mut jobs = queue.take();
+    jobs.retain(|job| !matches!(job, Job::Append(append) if append.reply.is_closed()));
+    let mut work = Work::default();
+    if jobs.is_empty() {
+        return Settled { all_written: true, replies: Vec::new() };
+    }
+    let power_safe = jobs.iter().any(|job| matches!(job, Job::Append(_)));
+    let outcome = match ledger.batch(wait, power_safe) {
+        Ok(batch) => work.write(batch, &mut jobs, session),
+        Err(error) => Err(error),
+    };
+    let Err(lost) = outcome else {
+        for (row, error) in &work.refused {
+            tracing::error!("{}", error.message);
+            report(row);
+        }
+        return Settled { all_written: true, replies: work.replies };
+    };
+    // Nothing stands. Audit rows wait for the next try, appends are told.
+    let mut rows = work.rows;
+    rows.extend(work.refused.into_iter().map(|(row, _)| row));
+    let mut replies: Vec<_> = work
+        .replies
+        .into_iter()
+        .map(|(reply, result)| (reply, result.and_then(|_| Err(lost.error.clone()))))
+        .collect();
+    for job in jobs {
+        match job {
+            Job::Audit(row) => rows.push(row),
+            Job::Append(append) => replies.push((append.reply, Err(lost.error.clone()))),
+        }
+    }
+    if rows.is_empty() {
+        return Settled { all_written: true, replies };
+    }
+    tracing::debug!("{} audit rows wait: {}", rows.len(), lost.error.message);
+    queue.put_back(rows);
+    Settled { all_written: false, replies }
+}
+
+/// What a batch has done so far.
+#[derive(Default)]
+struct Work {
+    /// Audit rows inserted.
+    rows: Vec<AuditRow>,
+    /// Audit rows that cannot be inserted, whatever the lock.
+    refused: Vec<(AuditRow, ToolError)>,
+    /// Appends, done or refused.
+    replies: Vec<(Reply, Result<Appended, ToolError>)>,
+}
+
+impl Work {
+    fn write(
+        &mut self,
+        mut batch: Batch<'_>,
+        jobs: &mut VecDeque<Job>,
+        session: &str,
+    ) -> Result<(), LedgerError> {
+        while let Some(job) = jobs.pop_front() {
+            match job {
+                Job::Audit(row) => match batch.audit(&row) {
+                    Ok(()) => self.rows.push(row),
+                    Err(LedgerError { reach: Reach::Row, error }) => self.refused.push((row, error)),
+                    Err(lost) => {
+                        self.rows.push(row);
+                        return Err(lost);
+                    }
+                },
+                Job::Append(append) => self.append(&mut batch, append, session)?,
+            }
+        }
+        batch.commit()
+    }
+
+    fn append(&mut self, batch: &mut Batch<'_>, append: Append, session: &str) -> Result<(), LedgerError> {
+        let Append { text, audit, reply } = append;
+        let written = match &text {
+            Text::Event { kind, content } => batch.event(session, kind, content, audit),
+            Text::Checkpoint { summary } => batch.checkpoint(session, summary, audit),
+        };
+        match written {
+            Ok(appended) => {
+                self.replies.push((reply, Ok(appended)));
+                Ok(())
+            }
+            Err(LedgerError { reach: Reach::Row, error }) => {
+                self.replies.push((reply, Err(error)));
+                Ok(())
+            }
+            Err(lost) => {
+                self.replies.push((reply, Err(lost.error.clone())));
+                Err(lost)
+            }
+        }
+    }
+}
