@@ -129,7 +129,7 @@ impl Bench {
 }
 
 fn policy_of(id: &str) -> Result<&'static Policy, Fault> {
-    POLICIES.iter().find(|policy| policy.id == id).ok_or_else(|| {
+    POLICIES.iter().copied().find(|policy| policy.id == id).ok_or_else(|| {
         Fault::error(crate::error::ErrorCode::SqlError, format!("there is no policy `{id}` in this build"))
     })
 }

@@ -1,0 +1,372 @@
+//! What the tools do: one file per family, bound to tools.yaml by the generated dispatch.
+//!
+//! A handler turns checked arguments into work for a worker or the store, and the answer into the text
+//! an agent reads. It runs no SQL itself and names no protocol. What every handler needs stands here:
+//! [`Core`], the parts of the running server, and [`Call`], one call with its notes for the log.
+
+pub mod chain;
+pub mod query;
+pub mod schema;
+pub mod search;
+pub mod snapshot;
+pub mod view;
+
+use crate::audit::{AuditRow, timestamp};
+use crate::config::Settings;
+use crate::error::{ErrorCode, ToolError};
+use crate::generated::{ACTION_WORDS, MANIFEST_SHA256, POLICY_SHA256};
+use crate::outcome::ProgressReporter;
+use crate::policy::Refusal;
+use crate::render::Caps;
+use crate::sqlite::fault::Fault;
+use crate::sqlite::watch::Stop;
+use crate::store::audit_log::AuditLog;
+use crate::store::reader::Reader;
+use crate::store::{Store, TurnGuard};
+use crate::surface::{ActiveTool, Surface};
+use crate::worker::pool::{Attend, JobError, Pool, Terms};
+use crate::worker::protocol::{Answer, Work};
+use serde_json::{Map, Value};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// How long a statement that reads the log waits for the gathered rows to be written.
+const LOG_WAIT: Duration = Duration::from_millis(100);
+
+/// Bytes of a statement that go into the log.
+const MAX_LOGGED_QUERY: usize = 100_000;
+
+/// The parts of the running server that handlers use.
+pub struct Core {
+    /// The settings.
+    pub settings: Settings,
+    /// The active tools.
+    pub surface: Surface,
+    /// The workers.
+    pub pool: Pool,
+    /// The writing side; none with --read-only.
+    pub store: Option<Store>,
+    /// The reader of the chain.
+    pub reader: Reader,
+    /// The id of this server run.
+    pub session: String,
+    /// The copy of the log in a file, if asked for.
+    pub audit_log: Option<AuditLog>,
+    /// Whether a row with the digests of manifest and policy is in the log.
+    digests_logged: AtomicBool,
+    calls: AtomicU64,
+}
+
+impl Core {
+    /// The parts put together.
+    #[must_use]
+    pub fn new(
+        settings: Settings,
+        surface: Surface,
+        pool: Pool,
+        store: Option<Store>,
+        reader: Reader,
+        session: String,
+        audit_log: Option<AuditLog>,
+    ) -> Self {
+        Self {
+            settings,
+            surface,
+            pool,
+            store,
+            reader,
+            session,
+            audit_log,
+            digests_logged: AtomicBool::new(false),
+            calls: AtomicU64::new(0),
+        }
+    }
+
+    /// The caps of every text result.
+    #[must_use]
+    pub fn caps(&self) -> Caps {
+        let size = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+        Caps {
+            max_result_bytes: size(self.settings.max_result_bytes),
+            max_cell_chars: size(self.settings.max_cell_chars),
+        }
+    }
+
+    /// The name of the active tool that runs statements under a policy.
+    fn tool_of(&self, policy: &str) -> Option<String> {
+        let runs_sql = |tool: &&ActiveTool| {
+            let handler = tool.spec.handler.as_str();
+            handler.starts_with("query.") || handler.starts_with("view.")
+        };
+        self.surface.tools().iter().filter(runs_sql).find(|tool| tool.policy.id() == policy).map(|t| t.spec.name.clone())
+    }
+}
+
+/// What a handler gives back.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reply {
+    /// The text for the agent.
+    pub text: String,
+    /// Rows returned or changed, for the log.
+    pub rows: Option<u64>,
+}
+
+/// One call on its way through a handler.
+pub struct Call<'a> {
+    /// The server's parts.
+    pub core: &'a Core,
+    /// The tool that was called.
+    pub tool: &'a ActiveTool,
+    /// Cancelled when the client no longer wants the answer.
+    pub cancel: CancellationToken,
+    /// Where to report progress, if the client asked.
+    pub progress: Option<ProgressReporter>,
+    number: u64,
+    began: Instant,
+    ts: String,
+    notes: Mutex<Notes>,
+}
+
+#[derive(Default)]
+struct Notes {
+    query: Option<String>,
+    detail: Map<String, Value>,
+    recorded: Option<AuditRow>,
+}
+
+impl<'a> Call<'a> {
+    /// A call that begins now.
+    #[must_use]
+    pub fn new(
+        core: &'a Core,
+        tool: &'a ActiveTool,
+        cancel: CancellationToken,
+        progress: Option<ProgressReporter>,
+    ) -> Self {
+        let number = core.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let ts = timestamp(jiff::Timestamp::now());
+        Self { core, tool, cancel, progress, number, began: Instant::now(), ts, notes: Mutex::default() }
+    }
+
+    /// Notes the statement or pattern for the log.
+    pub fn note_query(&self, query: &str) {
+        self.notes().query = Some(shortened(query));
+    }
+
+    /// Notes an argument that matters for the log.
+    pub fn note(&self, name: &str, value: impl Into<Value>) {
+        self.notes().detail.insert(name.to_owned(), value.into());
+    }
+
+    /// The audit row of this call as it stands now.
+    #[must_use]
+    pub fn audit_row(&self, rows: Option<u64>, error: Option<&str>) -> AuditRow {
+        let notes = self.notes();
+        let mut detail = notes.detail.clone();
+        if !self.core.digests_logged.load(Ordering::Relaxed) {
+            detail.insert("manifest_sha256".to_owned(), MANIFEST_SHA256.into());
+            detail.insert("policy_sha256".to_owned(), POLICY_SHA256.into());
+        }
+        AuditRow {
+            ts: self.ts.clone(),
+            session: self.core.session.clone(),
+            tool: self.tool.spec.name.clone(),
+            query: notes.query.clone(),
+            ok: error.is_none(),
+            rows: rows.and_then(|rows| i64::try_from(rows).ok()),
+            error: error.map(str::to_owned),
+            duration_ms: i64::try_from(self.began.elapsed().as_millis()).unwrap_or(i64::MAX),
+            detail: (!detail.is_empty()).then(|| Value::Object(detail).to_string()),
+        }
+    }
+
+    /// Remembers that the call's row was committed together with its change.
+    pub fn recorded(&self, row: AuditRow) {
+        self.core.digests_logged.store(true, Ordering::Relaxed);
+        self.notes().recorded = Some(row);
+    }
+
+    /// Puts the call's row into the log, unless it went with the change, and into the log file.
+    pub fn finish(&self, result: &Result<Reply, ToolError>) {
+        let row = match self.notes().recorded.take() {
+            Some(row) => row,
+            None => {
+                let (rows, error) = match result {
+                    Ok(reply) => (reply.rows, None),
+                    Err(error) => (None, Some(error.message.as_str())),
+                };
+                let row = self.audit_row(rows, error);
+                if let Some(store) = &self.core.store {
+                    store.queue_audit(row.clone());
+                    self.core.digests_logged.store(true, Ordering::Relaxed);
+                }
+                row
+            }
+        };
+        if let Some(log) = &self.core.audit_log {
+            log.write(&row);
+        }
+    }
+
+    /// Gives work that reads to a worker.
+    ///
+    /// # Errors
+    /// Whatever ended it, in words.
+    pub async fn read(&self, work: Work) -> Result<Answer, ToolError> {
+        let attend = LogKeeper { core: self.core, turn: None };
+        self.core.pool.read(work, &self.terms(), &attend).await.map_err(|error| self.explain(error))
+    }
+
+    /// Gives work that writes to the writing worker.
+    ///
+    /// # Errors
+    /// Whatever ended it, in words; after a worker's death they say whether the change was committed.
+    pub async fn write(&self, work: Work, turn: &TurnGuard) -> Result<Answer, ToolError> {
+        let attend = LogKeeper { core: self.core, turn: Some(turn) };
+        let changes = !matches!(work, Work::Check { .. });
+        match self.core.pool.write(work, &self.terms(), &attend).await {
+            Ok(answer) => Ok(answer),
+            Err(JobError::Killed(_) | JobError::Lost(_)) if changes && self.was_committed().await => {
+                Err(ToolError::new(
+                    ErrorCode::WorkerLost,
+                    "the worker died after the change was committed: it is in the database, do not repeat it",
+                ))
+            }
+            Err(error) => Err(self.explain(error)),
+        }
+    }
+
+    /// The turn to write, or the client's cancellation. What is gathered for the log is written first,
+    /// if that can be done at once, so that the log keeps the order of the calls.
+    ///
+    /// # Errors
+    /// Cancellation, or a server that does not write.
+    pub async fn turn(&self) -> Result<TurnGuard, ToolError> {
+        let store = self.store()?;
+        let turn = tokio::select! {
+            turn = store.turn() => turn,
+            () = self.cancel.cancelled() => return Err(cancelled()),
+        };
+        self.note("call", self.number);
+        store.flush_audit(Duration::ZERO, Some(&turn)).await;
+        Ok(turn)
+    }
+
+    /// The writing side.
+    ///
+    /// # Errors
+    /// With --read-only there is none.
+    pub fn store(&self) -> Result<&'a Store, ToolError> {
+        self.core.store.as_ref().ok_or_else(|| {
+            ToolError::new(ErrorCode::Refused, "the server runs with --read-only and writes nothing")
+        })
+    }
+
+    fn terms(&self) -> Terms {
+        Terms {
+            policy: self.tool.policy.id(),
+            timeout: self.core.settings.query_timeout,
+            cancel: self.cancel.clone(),
+        }
+    }
+
+    fn notes(&self) -> std::sync::MutexGuard<'_, Notes> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the change of a worker that died is in the database: its audit row is then, too.
+    async fn was_committed(&self) -> bool {
+        let sql = "SELECT count(*) FROM query_log WHERE session = ?1 AND json_extract(detail, '$.call') = ?2";
+        let params = crate::sqlite::params::Params::Positional(vec![
+            crate::sqlite::params::BindValue::Text(self.core.session.clone()),
+            crate::sqlite::params::BindValue::Integer(i64::try_from(self.number).unwrap_or(i64::MAX)),
+        ]);
+        let work = Work::Read { sql: sql.to_owned(), params, limit: 1, max_rows: 1, caps: self.core.caps() };
+        let terms = Terms { policy: "read", timeout: Duration::from_secs(5), cancel: CancellationToken::new() };
+        let attend = LogKeeper { core: self.core, turn: None };
+        let found = self.core.pool.read(work, &terms, &attend).await;
+        matches!(found, Ok(Answer::Text(result)) if result.text.contains("\n1\n"))
+    }
+
+    /// What ended a job, in the words of this tool.
+    fn explain(&self, error: JobError) -> ToolError {
+        match error {
+            JobError::Fault(Fault::Error(error)) => error,
+            JobError::Fault(Fault::Refused(refusal)) => self.refusal(&refusal),
+            JobError::Fault(Fault::Exists { kind, name }) => exists(&kind, &name),
+            JobError::Fault(Fault::Stopped(stop)) | JobError::Killed(stop) => self.stopped(stop),
+            JobError::Lost(words) => ToolError::new(
+                ErrorCode::WorkerLost,
+                format!("{words}; nothing was changed, other calls are not affected: try again"),
+            ),
+        }
+    }
+
+    fn refusal(&self, refusal: &Refusal) -> ToolError {
+        refusal.words(&self.tool.spec.name, ACTION_WORDS, &|policy| self.core.tool_of(policy))
+    }
+
+    fn stopped(&self, stop: Stop) -> ToolError {
+        match stop {
+            Stop::Cancelled => cancelled(),
+            Stop::Deadline => ToolError::new(
+                ErrorCode::Timeout,
+                format!(
+                    "the statement ran longer than {} s and was stopped, nothing was changed; narrow it with WHERE or LIMIT, or look at EXPLAIN QUERY PLAN",
+                    self.core.settings.query_timeout.as_secs_f64()
+                ),
+            ),
+        }
+    }
+}
+
+/// Writes the gathered rows when a statement is about to read the log.
+struct LogKeeper<'a> {
+    core: &'a Core,
+    turn: Option<&'a TurnGuard>,
+}
+
+impl Attend for LogKeeper<'_> {
+    async fn write_log(&self) {
+        if let Some(store) = &self.core.store {
+            store.flush_audit(LOG_WAIT, self.turn).await;
+        }
+    }
+}
+
+/// A text argument that must say something.
+///
+/// # Errors
+/// When it is blank, naming it.
+pub fn required_text(name: &str, value: &str) -> Result<(), ToolError> {
+    if value.trim().is_empty() {
+        return Err(ToolError::arguments(format!("`{name}` must not be blank: say something in it")));
+    }
+    Ok(())
+}
+
+/// The error for an answer of another kind of work; it means that this program is wrong.
+#[must_use]
+pub fn unexpected_answer() -> ToolError {
+    ToolError::new(ErrorCode::SqlError, "the worker gave an answer of another kind; this is a fault in the server")
+}
+
+fn cancelled() -> ToolError {
+    ToolError::new(ErrorCode::Cancelled, "the call was cancelled and nothing was changed")
+}
+
+fn exists(kind: &str, name: &str) -> ToolError {
+    let what_next = if kind == "view" {
+        "give `replace`: true to replace it, or choose another name"
+    } else {
+        "choose another name"
+    };
+    ToolError::new(ErrorCode::Refused, format!("a {kind} `{name}` exists already; {what_next}"))
+}
+
+fn shortened(text: &str) -> String {
+    let (short, cut) = crate::render::cap_text(text, MAX_LOGGED_QUERY);
+    if cut { format!("{short}...[{} bytes]", text.len()) } else { short }
+}
