@@ -176,8 +176,9 @@ fn check_profile_tools(report: &mut Report<'_>, profile: &ProfileSpec, path: &Pa
     let ids: Vec<&str> = manifest.tools.iter().map(|tool| tool.id.as_str()).collect();
     let mut tools: Vec<(usize, &ToolSpec)> = Vec::new();
     for (index, id) in profile.tools.iter().enumerate() {
-        match manifest.tools.iter().position(|tool| tool.id == *id) {
-            Some(at) => tools.extend(manifest.tools.get(at).map(|tool| (at, tool))),
+        match manifest.tools.iter().enumerate().find(|(_, tool)| tool.id == *id) {
+            Some((at, _)) if tools.iter().any(|(listed, _)| *listed == at) => {}
+            Some(found) => tools.push(found),
             None => {
                 let message = format!("profile `{}` lists unknown tool `{id}`{}", profile.id, suggestion(id, &ids));
                 report.value(&list.index(index), message);

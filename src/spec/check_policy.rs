@@ -41,7 +41,7 @@ pub fn check_policy(
     let list = root.key("policies");
     let raw_policies = raw.policies.as_deref().unwrap_or_default();
     if raw_policies.is_empty() {
-        report.value(&root, "policy.yaml has no `policies`");
+        report.value(&root, format!("{file} has no `policies`"));
     }
     let policies: Vec<PolicySpec> = raw_policies
         .iter()
@@ -275,7 +275,7 @@ fn check_instead(report: &mut Report<'_>, id: &str, kind: ActionKind, policies: 
 fn check_protected(report: &mut Report<'_>, raw: &RawPolicyFile) -> ProtectedSpec {
     let path = Path::root().key("protected");
     let Some(protected) = &raw.protected else {
-        report.value(&Path::root(), "policy.yaml has no `protected`");
+        report.value(&Path::root(), "the file has no `protected`");
         return ProtectedSpec { tables: Vec::new(), views: Vec::new(), others: Vec::new() };
     };
     ProtectedSpec {

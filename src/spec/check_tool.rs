@@ -2,7 +2,7 @@
 //!
 //! What concerns several tools, or a tool and its policy, is checked in `check.rs`.
 
-use super::diagnostic::{listed, suggestion};
+use super::diagnostic::suggestion;
 use super::model::{Annotations, FixedField, ParamSpec, ParamType, ToolSpec, Words};
 use super::position::Path;
 use super::raw::{RawAnnotations, RawParam, RawTool, RawWords};
@@ -235,9 +235,7 @@ fn check_fixed(
             report.value(&at.key("field"), format!("fixed field `{field}` of {what} must be a Rust field name"));
         }
         if params.iter().any(|param| param.field_name() == field) {
-            let names: Vec<&str> = params.iter().map(ParamSpec::field_name).collect();
-            let message = format!("fixed field `{field}` of {what} is a parameter too; its parameters are {}", listed(&names));
-            report.value(&at.key("field"), message);
+            report.value(&at.key("field"), format!("fixed field `{field}` of {what} is a parameter too; keep one"));
         }
         fixed.push(FixedField { field, value });
     }

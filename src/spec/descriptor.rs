@@ -8,6 +8,7 @@ use super::model::{ParamSpec, ParamType, ToolSpec};
 use super::settings::{SurfaceSettings, setting_in_braces};
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior};
+use minijinja::syntax::SyntaxConfig;
 use serde_json::{Map, Value, json};
 
 /// How the parts of a description stand together.
@@ -64,6 +65,12 @@ impl<'a> Renderer<'a> {
     pub fn new(context: &'a Context) -> Self {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        // A line that holds nothing but `{% if ... %}` leaves no empty line behind.
+        let mut syntax = SyntaxConfig::builder();
+        syntax.trim_blocks(true).lstrip_blocks(true);
+        if let Ok(syntax) = syntax.build() {
+            environment.set_syntax(syntax);
+        }
         Self { environment, context }
     }
 
