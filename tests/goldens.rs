@@ -2,6 +2,14 @@
 //!
 //! A change of tools.yaml or policy.yaml shows up here, in review, as plain text. It checks no meaning.
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail loudly as tests do"
+)]
+
 use indelible::surface::{Surface, SurfaceSettings, built_in_manifest};
 use indelible::{policy, spec};
 use std::path::{Path, PathBuf};
@@ -40,7 +48,10 @@ fn hold(path: &str, text: &str) {
     }
     let line = committed.lines().zip(text.lines()).take_while(|(old, new)| old == new).count();
     let (old, new) = (committed.lines().nth(line), text.lines().nth(line));
-    panic!("{path}:{}: differs from what tools.yaml and policy.yaml give\n committed: {old:?}\n now: {new:?}\nrefresh with `{REFRESH}` and review the difference", line + 1);
+    panic!(
+        "{path}:{}: differs from what tools.yaml and policy.yaml give\n committed: {old:?}\n now: {new:?}\nrefresh with `{REFRESH}` and review the difference",
+        line + 1
+    );
 }
 
 #[test]

@@ -2,6 +2,14 @@
 //!
 //! It starts no server; what goes over the wire is held by the stdio tests.
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail loudly as tests do"
+)]
+
 use indelible::generated::{PolicyId, Tool};
 use indelible::spec::model::Manifest;
 use indelible::surface::{Surface, SurfaceSettings, built_in_manifest};
@@ -87,7 +95,14 @@ fn schemas_follow_the_settings() {
 #[test]
 fn instructions_name_the_limits_in_force() {
     let text = surface(&settings(), false).instructions().to_owned();
-    for words in ["get_resume_context", "append_event", "checkpoint", "create_view", "destructive_query", "query_errors"] {
+    for words in [
+        "get_resume_context",
+        "append_event",
+        "checkpoint",
+        "create_view",
+        "destructive_query",
+        "query_errors",
+    ] {
         assert!(text.contains(words), "{words}");
     }
     assert!(text.contains("100 rows unless you ask for up to 1000, 32768 bytes a result, 2000 characters a cell, 10 s a statement"), "{text}");
@@ -102,7 +117,15 @@ fn instructions_name_the_limits_in_force() {
 fn read_only_offers_only_what_reads_and_promises_nothing_else() {
     let surface = surface(&settings(), true);
     let names: BTreeSet<&str> = surface.tools().iter().map(|tool| tool.spec.name.as_str()).collect();
-    let reading = ["describe_table", "get_resume_context", "get_schema", "list_tables", "read_query", "search_text", "verify_chain"];
+    let reading = [
+        "describe_table",
+        "get_resume_context",
+        "get_schema",
+        "list_tables",
+        "read_query",
+        "search_text",
+        "verify_chain",
+    ];
     assert_eq!(names, BTreeSet::from(reading));
     assert!(surface.tools().iter().all(|tool| tool.spec.annotations.read_only));
     assert!(surface.tool("write_query").is_none());

@@ -6,9 +6,9 @@
 
 use super::model::{ParamSpec, ParamType, ToolSpec};
 use super::settings::{SurfaceSettings, setting_in_braces};
+use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior};
-use minijinja::syntax::SyntaxConfig;
 use serde_json::{Map, Value, json};
 
 /// How the parts of a description stand together.
@@ -141,7 +141,8 @@ impl<'a> Renderer<'a> {
         for param in &tool.params {
             properties.insert(param.name.clone(), self.property(param)?);
         }
-        let required: Vec<&str> = tool.params.iter().filter(|p| p.required).map(|p| p.name.as_str()).collect();
+        let required: Vec<&str> =
+            tool.params.iter().filter(|p| p.required).map(|p| p.name.as_str()).collect();
         let mut schema = Map::new();
         schema.insert("type".to_owned(), json!("object"));
         schema.insert("properties".to_owned(), Value::Object(properties));

@@ -36,12 +36,15 @@ pub fn load<T: DeserializeOwned>(
     }
     let mut unknown: Vec<Path> = Vec::new();
     let mut parsed: Result<T, serde_yaml::Error> =
-        serde_ignored::deserialize(serde_yaml::Deserializer::from_str(text), |path| unknown.push(steps(&path)));
+        serde_ignored::deserialize(serde_yaml::Deserializer::from_str(text), |path| {
+            unknown.push(steps(&path))
+        });
     if !scan.duplicates.is_empty() && parsed.is_err() {
         // A key given twice ends serde's parse of a struct; with the last one taken, the checks can go on.
         unknown.clear();
         parsed = serde_yaml::from_str::<serde_json::Value>(text).and_then(|value| {
-            serde_ignored::deserialize(value, |path| unknown.push(steps(&path))).map_err(serde::de::Error::custom)
+            serde_ignored::deserialize(value, |path| unknown.push(steps(&path)))
+                .map_err(serde::de::Error::custom)
         });
     }
     for path in unknown {
@@ -56,9 +59,8 @@ pub fn load<T: DeserializeOwned>(
         // Without a place it comes from the second parse, and the repeated key is to be mended first.
         Err(error) if error.location().is_none() && !scan.duplicates.is_empty() => None,
         Err(error) => {
-            let position = error
-                .location()
-                .map_or(TOP, |place| Position { line: place.line(), column: place.column() });
+            let position =
+                error.location().map_or(TOP, |place| Position { line: place.line(), column: place.column() });
             diagnostics.push(say(position, without_location(&error.to_string())));
             None
         }
@@ -77,8 +79,8 @@ fn steps(path: &serde_ignored::Path<'_>) -> Path {
         Ignored::Root => Path::root(),
         Ignored::Seq { parent, index } => steps(parent).index(*index),
         Ignored::Map { parent, key } => steps(parent).key(key),
-        Ignored::Some { parent }
-        | Ignored::NewtypeStruct { parent }
-        | Ignored::NewtypeVariant { parent } => steps(parent),
+        Ignored::Some { parent } | Ignored::NewtypeStruct { parent } | Ignored::NewtypeVariant { parent } => {
+            steps(parent)
+        }
     }
 }

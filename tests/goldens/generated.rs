@@ -797,7 +797,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "78c97080b8fda7a86a5d94b255e5565fffc81f4451442632a0aa6983c2c9e653";
+pub const MANIFEST_SHA256: &str = "1046502fd505ae0a93b081d3299ad5b8d2d5f1a70ec969fe09ade646bea60af0";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
 pub const POLICY_SHA256: &str = "32b6eb7df41928cf042df0a4a3fe975ba16a038fcb3d0720bd76e240b4e82074";
