@@ -33,8 +33,7 @@ pub(crate) fn rust(checked: &Checked, texts: Texts<'_>) -> Value {
 pub(crate) fn tools_page(checked: &Checked) -> Result<Value, String> {
     let mut profiles = Vec::new();
     for profile in &checked.manifest.profiles {
-        let specs: Vec<&ToolSpec> =
-            profile.tools.iter().filter_map(|id| checked.manifest.tool(id)).collect();
+        let specs: Vec<&ToolSpec> = profile.tools.iter().filter_map(|id| checked.manifest.tool(id)).collect();
         let names: Vec<&str> = specs.iter().map(|tool| tool.name.as_str()).collect();
         let context = Context::new(&SurfaceSettings::for_profile(&profile.defaults), &names, false);
         let renderer = Renderer::new(&context);
@@ -69,8 +68,13 @@ pub(crate) fn policy_page(checked: &Checked) -> Value {
         .policies
         .iter()
         .map(|policy| {
-            let tools: Vec<&str> =
-                checked.manifest.tools.iter().filter(|t| t.policy == policy.id).map(|t| t.id.as_str()).collect();
+            let tools: Vec<&str> = checked
+                .manifest
+                .tools
+                .iter()
+                .filter(|t| t.policy == policy.id)
+                .map(|t| t.id.as_str())
+                .collect();
             json!({
                 "id": policy.id,
                 "title": policy.title,
@@ -161,7 +165,9 @@ fn param(spec: &ParamSpec) -> Value {
 fn param_row(spec: &ParamSpec, descriptor: &Value) -> Value {
     let shown = |key: &str| {
         let pointer = format!("/inputSchema/properties/{}/{key}", spec.name);
-        descriptor.pointer(&pointer).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        descriptor
+            .pointer(&pointer)
+            .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
     };
     json!({
         "name": spec.name,

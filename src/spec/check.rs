@@ -88,7 +88,8 @@ pub fn check_manifest(
     }
     let settings = SurfaceSettings::for_profile(&no_defaults()).to_map();
     // query_timeout may have a fraction, and a bound is a whole number
-    let names: Vec<&str> = settings.keys().map(String::as_str).filter(|name| *name != "query_timeout").collect();
+    let names: Vec<&str> =
+        settings.keys().map(String::as_str).filter(|name| *name != "query_timeout").collect();
     let tools: Vec<ToolSpec> = raw_tools
         .iter()
         .enumerate()
@@ -102,7 +103,8 @@ pub fn check_manifest(
         .enumerate()
         .map(|(index, profile)| check_profile(&mut report, profile, &profiles_path.index(index)))
         .collect();
-    let ids = profiles.iter().enumerate().map(|(index, p)| (p.id.as_str(), profiles_path.index(index).key("id")));
+    let ids =
+        profiles.iter().enumerate().map(|(index, p)| (p.id.as_str(), profiles_path.index(index).key("id")));
     report.unique("profile", ids);
     let manifest = Manifest { profiles, tools };
     for (index, profile) in manifest.profiles.iter().enumerate() {
@@ -134,7 +136,9 @@ fn check_profile(report: &mut Report<'_>, raw: &RawProfile, path: &Path) -> Prof
     let styles = [("plain", ErrorStyle::Plain), ("coded", ErrorStyle::Coded)];
     ProfileSpec {
         title: report.text(raw.title.as_ref(), path, "title", &what),
-        format: report.must_choose(raw.format.as_ref(), path, "format", &what, &formats).unwrap_or(Format::Csv),
+        format: report
+            .must_choose(raw.format.as_ref(), path, "format", &what, &formats)
+            .unwrap_or(Format::Csv),
         errors: report
             .must_choose(raw.errors.as_ref(), path, "errors", &what, &styles)
             .unwrap_or(ErrorStyle::Plain),
@@ -176,10 +180,12 @@ fn check_profile_tools(report: &mut Report<'_>, profile: &ProfileSpec, path: &Pa
     let ids: Vec<&str> = manifest.tools.iter().map(|tool| tool.id.as_str()).collect();
     let mut tools: Vec<(usize, &ToolSpec)> = Vec::new();
     for (index, id) in profile.tools.iter().enumerate() {
-        match manifest.tools.iter().position(|tool| tool.id == *id) {
-            Some(at) => tools.extend(manifest.tools.get(at).map(|tool| (at, tool))),
+        match manifest.tools.iter().enumerate().find(|(_, tool)| tool.id == *id) {
+            Some((at, _)) if tools.iter().any(|(listed, _)| *listed == at) => {}
+            Some(found) => tools.push(found),
             None => {
-                let message = format!("profile `{}` lists unknown tool `{id}`{}", profile.id, suggestion(id, &ids));
+                let message =
+                    format!("profile `{}` lists unknown tool `{id}`{}", profile.id, suggestion(id, &ids));
                 report.value(&list.index(index), message);
             }
         }
@@ -195,7 +201,10 @@ fn check_profile_tools(report: &mut Report<'_>, profile: &ProfileSpec, path: &Pa
         let context = Context::new(&settings, &active, read_only);
         let renderer = Renderer::new(&context);
         if let Err(message) = renderer.text(&profile.instructions) {
-            report.value(&path.key("instructions"), format!("instructions of profile `{}`: {message}", profile.id));
+            report.value(
+                &path.key("instructions"),
+                format!("instructions of profile `{}`: {message}", profile.id),
+            );
             templates_hold = false;
         }
         for (index, tool) in &tools {
@@ -268,13 +277,19 @@ fn check_hints(report: &mut Report<'_>, tool: &ToolSpec, path: &Path, file: &Pol
     }
     let Some(policy) = file.policy(&tool.policy) else {
         let known: Vec<&str> = file.policies.iter().map(|policy| policy.id.as_str()).collect();
-        let message = format!("tool `{}` has an unknown policy: `{}`{}", tool.id, tool.policy, suggestion(&tool.policy, &known));
+        let message = format!(
+            "tool `{}` has an unknown policy: `{}`{}",
+            tool.id,
+            tool.policy,
+            suggestion(&tool.policy, &known)
+        );
         report.value(&path.key("policy"), message);
         return;
     };
     let hints = path.key("annotations");
     if tool.annotations.read_only && policy.writes() {
-        let message = format!("tool `{}` says `read_only: true`, but policy `{}` can write", tool.id, policy.id);
+        let message =
+            format!("tool `{}` says `read_only: true`, but policy `{}` can write", tool.id, policy.id);
         report.value(&hints.key("read_only"), message);
     }
     if tool.annotations.read_only && tool.annotations.destructive {
@@ -291,7 +306,12 @@ fn check_hints(report: &mut Report<'_>, tool: &ToolSpec, path: &Path, file: &Pol
 }
 
 /// The tools that policy.yaml names must be there and need to be named.
-fn check_policy_names(file: &str, positions: &Positions, policy: &PolicyFile, manifest: &Manifest) -> Vec<Diagnostic> {
+fn check_policy_names(
+    file: &str,
+    positions: &Positions,
+    policy: &PolicyFile,
+    manifest: &Manifest,
+) -> Vec<Diagnostic> {
     let mut report = Report::new(file, positions);
     let root = Path::root();
     for (index, entry) in policy.policies.iter().enumerate() {
@@ -300,7 +320,11 @@ fn check_policy_names(file: &str, positions: &Positions, policy: &PolicyFile, ma
         if !manifest.tools.iter().any(|tool| tool.name == *name && tool.policy == entry.id) {
             let names: Vec<&str> =
                 manifest.tools.iter().filter(|t| t.policy == entry.id).map(|t| t.name.as_str()).collect();
-            let message = format!("policy `{}`: no tool named `{name}` runs under it{}", entry.id, suggestion(name, &names));
+            let message = format!(
+                "policy `{}`: no tool named `{name}` runs under it{}",
+                entry.id,
+                suggestion(name, &names)
+            );
             report.value(&path.key("tool"), message);
         }
     }
@@ -310,7 +334,14 @@ fn check_policy_names(file: &str, positions: &Positions, policy: &PolicyFile, ma
         match manifest.tool(&exception.tool) {
             _ if exception.tool.is_empty() => {}
             None => {
-                report.value(&at, format!("exception for unknown tool `{}`{}", exception.tool, suggestion(&exception.tool, &ids)));
+                report.value(
+                    &at,
+                    format!(
+                        "exception for unknown tool `{}`{}",
+                        exception.tool,
+                        suggestion(&exception.tool, &ids)
+                    ),
+                );
             }
             Some(tool) => {
                 let needed = !tool.annotations.destructive

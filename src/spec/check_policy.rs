@@ -21,27 +21,20 @@ const NEVER: &[&str] = &[
     "wal_checkpoint",
 ];
 
-const CONNECTIONS: &[(&str, Connection)] = &[
-    ("read_only", Connection::ReadOnly),
-    ("read_write", Connection::ReadWrite),
-    ("none", Connection::None),
-];
+const CONNECTIONS: &[(&str, Connection)] =
+    &[("read_only", Connection::ReadOnly), ("read_write", Connection::ReadWrite), ("none", Connection::None)];
 
 const WORK: &[(&str, ServerWork)] =
     &[("look", ServerWork::Look), ("append", ServerWork::Append), ("copy", ServerWork::Copy)];
 
 /// Checks the whole file. The result is complete only when no diagnostics come with it.
-pub fn check_policy(
-    file: &str,
-    raw: &RawPolicyFile,
-    positions: &Positions,
-) -> (PolicyFile, Vec<Diagnostic>) {
+pub fn check_policy(file: &str, raw: &RawPolicyFile, positions: &Positions) -> (PolicyFile, Vec<Diagnostic>) {
     let mut report = Report::new(file, positions);
     let root = Path::root();
     let list = root.key("policies");
     let raw_policies = raw.policies.as_deref().unwrap_or_default();
     if raw_policies.is_empty() {
-        report.value(&root, "policy.yaml has no `policies`");
+        report.value(&root, format!("{file} has no `policies`"));
     }
     let policies: Vec<PolicySpec> = raw_policies
         .iter()
@@ -123,7 +116,10 @@ fn check_action_names(report: &mut Report<'_>, raw: &RawPolicy, path: &Path, wha
     for (index, name) in given.iter().enumerate() {
         match ActionKind::from_name(name) {
             Some(ActionKind::Unknown) => {
-                report.value(&path.index(index), format!("{what} must not allow `unknown`: it has no meaning yet"));
+                report.value(
+                    &path.index(index),
+                    format!("{what} must not allow `unknown`: it has no meaning yet"),
+                );
             }
             Some(action) => actions.push(action),
             None => report.value(&path.index(index), unknown_action(name)),
@@ -144,7 +140,8 @@ fn check_pragmas(report: &mut Report<'_>, spec: &PolicySpec, path: &Path) {
         for (index, name) in list.iter().enumerate() {
             let at = path.key(key).index(index);
             if NEVER.contains(&name.as_str()) {
-                report.value(&at, format!("pragma `{name}` acts even without a value; no policy may allow it"));
+                report
+                    .value(&at, format!("pragma `{name}` acts even without a value; no policy may allow it"));
             }
             if key == "introspect" && spec.pragmas_read.contains(name) {
                 report.value(&at, format!("pragma `{name}` stands under `read` too; keep one"));
@@ -176,7 +173,8 @@ fn check_connection(
         }
         Connection::None => {
             if !spec.actions.is_empty() {
-                let message = format!("{what} runs no agent-written SQL (connection `none`), so it allows no actions");
+                let message =
+                    format!("{what} runs no agent-written SQL (connection `none`), so it allows no actions");
                 report.value(&path.key("actions"), message);
             }
             if spec.tool.is_some() {
@@ -184,13 +182,18 @@ fn check_connection(
                 report.value(&path.key("tool"), message);
             }
             if spec.server_does == ServerWork::Nothing {
-                let message = format!("{what} has connection `none`; say in `server_does` what the server does: `look`, `append` or `copy`");
+                let message = format!(
+                    "{what} has connection `none`; say in `server_does` what the server does: `look`, `append` or `copy`"
+                );
                 report.value(path, message);
             }
         }
     }
     if connection != Connection::None && spec.server_does != ServerWork::Nothing {
-        report.value(&path.key("server_does"), format!("{what} runs agent-written SQL; `server_does` goes with connection `none`"));
+        report.value(
+            &path.key("server_does"),
+            format!("{what} runs agent-written SQL; `server_does` goes with connection `none`"),
+        );
     }
 }
 
@@ -275,7 +278,7 @@ fn check_instead(report: &mut Report<'_>, id: &str, kind: ActionKind, policies: 
 fn check_protected(report: &mut Report<'_>, raw: &RawPolicyFile) -> ProtectedSpec {
     let path = Path::root().key("protected");
     let Some(protected) = &raw.protected else {
-        report.value(&Path::root(), "policy.yaml has no `protected`");
+        report.value(&Path::root(), "the file has no `protected`");
         return ProtectedSpec { tables: Vec::new(), views: Vec::new(), others: Vec::new() };
     };
     ProtectedSpec {
@@ -292,10 +295,12 @@ fn check_exceptions(report: &mut Report<'_>, raw: &RawPolicyFile) -> Vec<Excepti
     for (index, exception) in given.iter().enumerate() {
         let at = path.index(index);
         let tool = report.text(exception.tool.as_ref(), &at, "tool", "an exception");
-        let reason = report.text(exception.reason.as_ref(), &at, "reason", &format!("the exception for `{tool}`"));
+        let reason =
+            report.text(exception.reason.as_ref(), &at, "reason", &format!("the exception for `{tool}`"));
         exceptions.push(ExceptionSpec { tool, reason });
     }
-    let tools = exceptions.iter().enumerate().map(|(index, e)| (e.tool.as_str(), path.index(index).key("tool")));
+    let tools =
+        exceptions.iter().enumerate().map(|(index, e)| (e.tool.as_str(), path.index(index).key("tool")));
     report.unique("exception for tool", tools);
     exceptions
 }

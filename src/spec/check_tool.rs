@@ -2,7 +2,7 @@
 //!
 //! What concerns several tools, or a tool and its policy, is checked in `check.rs`.
 
-use super::diagnostic::{listed, suggestion};
+use super::diagnostic::suggestion;
 use super::model::{Annotations, FixedField, ParamSpec, ParamType, ToolSpec, Words};
 use super::position::Path;
 use super::raw::{RawAnnotations, RawParam, RawTool, RawWords};
@@ -145,10 +145,12 @@ fn check_param(
     };
     let at_name = if param.field.is_some() { path.key("field") } else { path.key("name") };
     let field = param.field_name();
-    if !param.name.is_empty() && !(is_identifier(&param.name) && is_identifier(field)) {
+    let well_formed = is_identifier(&param.name) && is_identifier(field);
+    if !param.name.is_empty() && !well_formed {
         report.value(&at_name, format!("{what} needs a name of lower-case letters, digits and `_`"));
     } else if is_keyword(field) {
-        let message = format!("{what}: `{field}` is a Rust keyword; give the handler's field as `field: ...`");
+        let message =
+            format!("{what}: `{field}` is a Rust keyword; give the handler's field as `field: ...`");
         report.value(&at_name, message);
     }
     if kind.is_some() {
@@ -167,8 +169,8 @@ fn check_limits(report: &mut Report<'_>, param: &ParamSpec, path: &Path, what: &
             report.key(&path.key(key), format!("{what} is no integer, so it has no `{key}`"));
         }
     }
-    let [least, most, usual] = [&param.minimum, &param.maximum, &param.default]
-        .map(|value| value.as_ref().and_then(Value::as_u64));
+    let [least, most, usual] =
+        [&param.minimum, &param.maximum, &param.default].map(|value| value.as_ref().and_then(Value::as_u64));
     if let (Some(least), Some(most)) = (least, most)
         && least > most
     {
@@ -191,9 +193,7 @@ fn check_limits(report: &mut Report<'_>, param: &ParamSpec, path: &Path, what: &
         }
         ParamType::String => default.is_string(),
         ParamType::Boolean => default.is_boolean(),
-        ParamType::StringList => {
-            default.as_array().is_some_and(|items| items.iter().all(Value::is_string))
-        }
+        ParamType::StringList => default.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
         ParamType::Binding => false,
     };
     if !fits {
@@ -208,10 +208,13 @@ fn check_number(report: &mut Report<'_>, value: &Value, path: &Path, what: &str,
     }
     match value.as_str().and_then(setting_in_braces) {
         Some(name) if settings.contains(&name) => {}
-        Some(name) => report.value(path, format!("{what}: unknown setting `{name}`{}", suggestion(name, settings))),
+        Some(name) => {
+            report.value(path, format!("{what}: unknown setting `{name}`{}", suggestion(name, settings)))
+        }
         None => {
             let example = settings.first().copied().unwrap_or("max_rows");
-            let message = format!("{what} must be a whole number or a setting in braces, like \"{{{{ {example} }}}}\"");
+            let message =
+                format!("{what} must be a whole number or a setting in braces, like \"{{{{ {example} }}}}\"");
             report.value(path, message);
         }
     }
@@ -232,12 +235,16 @@ fn check_fixed(
         let field = report.text(entry.field.as_ref(), &at, "field", &format!("a fixed field of {what}"));
         let value = report.given(entry.value, &at, "value", &format!("fixed field `{field}` of {what}"));
         if !field.is_empty() && (!is_identifier(&field) || is_keyword(&field)) {
-            report.value(&at.key("field"), format!("fixed field `{field}` of {what} must be a Rust field name"));
+            report.value(
+                &at.key("field"),
+                format!("fixed field `{field}` of {what} must be a Rust field name"),
+            );
         }
         if params.iter().any(|param| param.field_name() == field) {
-            let names: Vec<&str> = params.iter().map(ParamSpec::field_name).collect();
-            let message = format!("fixed field `{field}` of {what} is a parameter too; its parameters are {}", listed(&names));
-            report.value(&at.key("field"), message);
+            report.value(
+                &at.key("field"),
+                format!("fixed field `{field}` of {what} is a parameter too; keep one"),
+            );
         }
         fixed.push(FixedField { field, value });
     }

@@ -6,6 +6,7 @@
 
 use super::model::{ParamSpec, ParamType, ToolSpec};
 use super::settings::{SurfaceSettings, setting_in_braces};
+use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior};
 use serde_json::{Map, Value, json};
@@ -64,6 +65,12 @@ impl<'a> Renderer<'a> {
     pub fn new(context: &'a Context) -> Self {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        // A line that holds nothing but `{% if ... %}` leaves no empty line behind.
+        let mut syntax = SyntaxConfig::builder();
+        syntax.trim_blocks(true).lstrip_blocks(true);
+        if let Ok(syntax) = syntax.build() {
+            environment.set_syntax(syntax);
+        }
         Self { environment, context }
     }
 
@@ -134,7 +141,8 @@ impl<'a> Renderer<'a> {
         for param in &tool.params {
             properties.insert(param.name.clone(), self.property(param)?);
         }
-        let required: Vec<&str> = tool.params.iter().filter(|p| p.required).map(|p| p.name.as_str()).collect();
+        let required: Vec<&str> =
+            tool.params.iter().filter(|p| p.required).map(|p| p.name.as_str()).collect();
         let mut schema = Map::new();
         schema.insert("type".to_owned(), json!("object"));
         schema.insert("properties".to_owned(), Value::Object(properties));

@@ -35,8 +35,18 @@ pub fn load<T: DeserializeOwned>(
         diagnostics.push(say(twice.again, message));
     }
     let mut unknown: Vec<Path> = Vec::new();
-    let parsed: Result<T, _> =
-        serde_ignored::deserialize(serde_yaml::Deserializer::from_str(text), |path| unknown.push(steps(&path)));
+    let mut parsed: Result<T, serde_yaml::Error> =
+        serde_ignored::deserialize(serde_yaml::Deserializer::from_str(text), |path| {
+            unknown.push(steps(&path))
+        });
+    if !scan.duplicates.is_empty() && parsed.is_err() {
+        // A key given twice ends serde's parse of a struct; with the last one taken, the checks can go on.
+        unknown.clear();
+        parsed = serde_yaml::from_str::<serde_json::Value>(text).and_then(|value| {
+            serde_ignored::deserialize(value, |path| unknown.push(steps(&path)))
+                .map_err(serde::de::Error::custom)
+        });
+    }
     for path in unknown {
         let mut parent = path.clone();
         if let Some(Step::Key(key)) = parent.0.pop() {
@@ -46,10 +56,11 @@ pub fn load<T: DeserializeOwned>(
     }
     let raw = match parsed {
         Ok(raw) => Some(raw),
+        // Without a place it comes from the second parse, and the repeated key is to be mended first.
+        Err(error) if error.location().is_none() && !scan.duplicates.is_empty() => None,
         Err(error) => {
-            let position = error
-                .location()
-                .map_or(TOP, |place| Position { line: place.line(), column: place.column() });
+            let position =
+                error.location().map_or(TOP, |place| Position { line: place.line(), column: place.column() });
             diagnostics.push(say(position, without_location(&error.to_string())));
             None
         }
@@ -68,8 +79,8 @@ fn steps(path: &serde_ignored::Path<'_>) -> Path {
         Ignored::Root => Path::root(),
         Ignored::Seq { parent, index } => steps(parent).index(*index),
         Ignored::Map { parent, key } => steps(parent).key(key),
-        Ignored::Some { parent }
-        | Ignored::NewtypeStruct { parent }
-        | Ignored::NewtypeVariant { parent } => steps(parent),
+        Ignored::Some { parent } | Ignored::NewtypeStruct { parent } | Ignored::NewtypeVariant { parent } => {
+            steps(parent)
+        }
     }
 }

@@ -71,7 +71,10 @@ impl<'a> Report<'a> {
             return Some(*choice);
         }
         let known: Vec<&str> = choices.iter().map(|(known, _)| *known).collect();
-        self.value(&path.key(key), format!("{what} has an unknown `{key}`: `{name}`{}", suggestion(name, &known)));
+        self.value(
+            &path.key(key),
+            format!("{what} has an unknown `{key}`: `{name}`{}", suggestion(name, &known)),
+        );
         None
     }
 
@@ -120,11 +123,11 @@ pub fn is_identifier(name: &str) -> bool {
 pub fn is_keyword(name: &str) -> bool {
     // https://doc.rust-lang.org/reference/keywords.html, strict and reserved, edition 2024
     const KEYWORDS: &[&str] = &[
-        "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
-        "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",
-        "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static", "struct",
-        "super", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while",
-        "yield",
+        "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do",
+        "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let",
+        "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self",
+        "static", "struct", "super", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use",
+        "virtual", "where", "while", "yield",
     ];
     KEYWORDS.contains(&name)
 }

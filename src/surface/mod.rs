@@ -111,8 +111,10 @@ pub fn built_in_manifest() -> Result<Manifest, StartError> {
 }
 
 fn active(manifest: &Manifest, id: &str) -> Result<ActiveTool, StartError> {
-    let spec = manifest.tool(id).ok_or_else(|| StartError::usage(format!("no tool `{id}` in the manifest")))?;
-    let tool = Tool::from_id(id).ok_or_else(|| StartError::usage(format!("tool `{id}` has no handler here")))?;
+    let spec =
+        manifest.tool(id).ok_or_else(|| StartError::usage(format!("no tool `{id}` in the manifest")))?;
+    let tool =
+        Tool::from_id(id).ok_or_else(|| StartError::usage(format!("tool `{id}` has no handler here")))?;
     let policy = PolicyId::from_id(&spec.policy)
         .ok_or_else(|| StartError::usage(format!("tool `{id}` has unknown policy `{}`", spec.policy)))?;
     Ok(ActiveTool { tool, policy, spec: spec.clone() })
