@@ -1,21 +1,67 @@
-//! Serves toy tools on stdin and stdout, for `tests/protocol_stdio.rs`.
+//! The program with toy tools instead of a database, for `tests/protocol_stdio.rs`.
 //!
-//! It has no database; the program itself is `indelible`.
+//! Everything above the tools is the real thing: command line, settings, signals, streams, protocol.
 
 #[path = "../tests/toy/mod.rs"]
 mod toy;
 
-use indelible::server::{serve, stdio};
+use indelible::cli::{self, Program, Verdict};
+use indelible::config::{Profile, Settings};
+use indelible::error::{EXIT_UNREADABLE, StartError};
+use indelible::logging;
+use indelible::spec::model::Defaults;
+use std::path::PathBuf;
+use std::process::ExitCode;
 use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
+use toy::Toy;
 
-fn main() {
-    indelible::logging::start(0);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(async {
-        let toy = Arc::new(toy::Toy::default());
-        let served = serve(toy, stdio::input(), stdio::output(), CancellationToken::new());
-        served.await.expect("the toys can be described");
-    });
-    runtime.shutdown_background();
+fn main() -> ExitCode {
+    match cli::run(&ToyProgram, std::env::args_os()) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            logging::complain(&error.message);
+            ExitCode::from(error.exit)
+        }
+    }
+}
+
+struct ToyProgram;
+
+impl Program for ToyProgram {
+    type Service = Toy;
+
+    fn profiles(&self) -> Vec<Profile> {
+        let defaults = Defaults {
+            query_timeout: 10.0,
+            default_limit: 100,
+            max_rows: 1000,
+            max_result_bytes: 32_768,
+            max_cell_chars: 2000,
+        };
+        vec![Profile { id: "toys".to_owned(), defaults }]
+    }
+
+    async fn open(&self, settings: &Settings) -> Result<Arc<Toy>, StartError> {
+        match settings.db.file_name().and_then(|name| name.to_str()) {
+            Some("broken") => Err(StartError::failure("the toy box is broken")),
+            _ => Ok(Arc::new(Toy::default())),
+        }
+    }
+
+    /// Intact when the expected head is all zeros or none is.
+    fn verify(&self, settings: &Settings, expect_head: Option<&str>) -> Result<Verdict, StartError> {
+        if settings.db.ends_with("broken") {
+            return Err(StartError { exit: EXIT_UNREADABLE, message: "no toys in here".to_owned() });
+        }
+        let intact = expect_head.is_none_or(|head| head.bytes().all(|digit| digit == b'0'));
+        Ok(Verdict { text: format!("intact: {intact}"), intact })
+    }
+
+    fn demo(&self, _: Option<PathBuf>) -> Result<(), StartError> {
+        Err(StartError::failure("toys have no demo"))
+    }
+
+    fn worker(&self) -> Result<(), StartError> {
+        Err(StartError::failure("toys do not work"))
+    }
 }

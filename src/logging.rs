@@ -51,12 +51,14 @@ struct Escaping<W>(W);
 
 impl<W: Write> Write for Escaping<W> {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
-        self.0.write_all(escaped(event).as_bytes())?;
+        // A closed stderr must not become an error: it would be reported on stderr, and panic there.
+        let _ = self.0.write_all(escaped(event).as_bytes());
         Ok(event.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        let _ = self.0.flush();
+        Ok(())
     }
 }
 

@@ -2,134 +2,18 @@
 //!
 //! Nothing here needs a database or a process of its own; `protocol_stdio.rs` has the latter.
 
+mod duplex_client;
 mod toy;
 
+use duplex_client::{Client, call, code_and_id, initialize, modern, ping};
 use indelible::server::{Ending, serve};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
-use tokio::task::JoinHandle;
+use tokio::io::AsyncWriteExt;
 use tokio_util::sync::CancellationToken;
 use toy::Toy;
-
-struct Client {
-    toy: Arc<Toy>,
-    stop: CancellationToken,
-    server: JoinHandle<Ending>,
-    input: Option<WriteHalf<DuplexStream>>,
-    output: Lines<BufReader<ReadHalf<DuplexStream>>>,
-}
-
-impl Client {
-    fn start(toy: Toy) -> Self {
-        let toy = Arc::new(toy);
-        let stop = CancellationToken::new();
-        let (near, far) = tokio::io::duplex(1 << 20);
-        let (read, write) = tokio::io::split(far);
-        let serving = serve(Arc::clone(&toy), read, write, stop.clone());
-        let server = tokio::spawn(async { serving.await.unwrap() });
-        let (read, write) = tokio::io::split(near);
-        Self { toy, stop, server, input: Some(write), output: BufReader::new(read).lines() }
-    }
-
-    async fn with_handshake(revision: &str) -> Self {
-        let mut client = Self::start(Toy::default());
-        let answer = client.ask(initialize(revision)).await;
-        assert_eq!(answer["result"]["protocolVersion"], json!(revision));
-        client.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
-        client
-    }
-
-    async fn bytes(&mut self, bytes: &[u8]) {
-        self.input.as_mut().unwrap().write_all(bytes).await.unwrap();
-    }
-
-    async fn line(&mut self, line: &str) {
-        self.bytes(format!("{line}\n").as_bytes()).await;
-    }
-
-    async fn send(&mut self, message: Value) {
-        self.line(&message.to_string()).await;
-    }
-
-    /// The next answer; a silent server fails the test.
-    async fn answer(&mut self) -> Value {
-        serde_json::from_str(&self.answer_text().await.expect("an answer, not the end")).unwrap()
-    }
-
-    async fn answer_text(&mut self) -> Option<String> {
-        let line = tokio::time::timeout(Duration::from_secs(10), self.output.next_line());
-        line.await.expect("an answer within ten seconds").unwrap()
-    }
-
-    async fn ask(&mut self, message: Value) -> Value {
-        self.send(message).await;
-        self.answer().await
-    }
-
-    /// Asks a ping and expects its answer to be the next one: nothing else was answered before.
-    #[track_caller]
-    fn expect_quiet(&mut self) -> impl Future<Output = ()> {
-        async {
-            let answer = self.ask(ping("quiet")).await;
-            assert_eq!(answer, json!({"jsonrpc": "2.0", "id": "quiet", "result": {}}));
-        }
-    }
-
-    /// Closes the input and returns what was still answered, and how long the server took to end.
-    async fn end(mut self) -> (Vec<Value>, Duration, Ending) {
-        self.input.as_mut().unwrap().shutdown().await.unwrap();
-        let closed = Instant::now();
-        let mut answers = Vec::new();
-        let reading = async {
-            while let Some(line) = self.output.next_line().await.unwrap() {
-                answers.push(serde_json::from_str(&line).unwrap());
-            }
-        };
-        let ending = tokio::select! {
-            ending = &mut self.server => ending.unwrap(),
-            () = reading => self.server.await.unwrap(),
-        };
-        let took = closed.elapsed();
-        drop(self.input);
-        while let Ok(Ok(Some(line))) =
-            tokio::time::timeout(Duration::from_millis(50), self.output.next_line()).await
-        {
-            answers.push(serde_json::from_str(&line).unwrap());
-        }
-        (answers, took, ending)
-    }
-}
-
-fn initialize(revision: &str) -> Value {
-    let params =
-        json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}});
-    json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
-}
-
-fn ping(id: impl Into<Value>) -> Value {
-    json!({"jsonrpc": "2.0", "id": id.into(), "method": "ping"})
-}
-
-fn call(id: impl Into<Value>, tool: &str, arguments: Value) -> Value {
-    let params = json!({"name": tool, "arguments": arguments});
-    json!({"jsonrpc": "2.0", "id": id.into(), "method": "tools/call", "params": params})
-}
-
-fn modern(mut message: Value) -> Value {
-    message["params"]["_meta"] = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    message
-}
-
-/// An error's code and id in one word, for tables.
-fn code_and_id(answer: &Value) -> String {
-    format!("{} {}", answer["error"]["code"], answer["id"])
-}
 
 #[tokio::test]
 async fn every_handshake_revision_is_spoken_and_unknown_ones_get_the_newest() {

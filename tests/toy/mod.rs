@@ -69,7 +69,7 @@ impl Service for Toy {
                 Outcome::success("slept")
             }
             "fail" => Outcome::failure(ErrorCode::UnknownTable, "no such table: nope"),
-            "panic" => panic!("a toy broke"),
+            "panic" => std::panic::resume_unwind(Box::new("a toy broke")),
             "count" => {
                 for step in 1..=3 {
                     if let Some(report) = &context.progress {
