@@ -6,12 +6,13 @@
 //! - [`tables`] and [`bootstrap`]: the server's tables: what they must look like, how they come to be
 //! - [`ledger`]: the writing connection: events, checkpoints, audit rows
 //! - [`readout`]: the reading connection: one consistent view of events and checkpoints
-//! - `copy`: snapshots
+//! - snapshots: [`mod@copy`]
 //!
 //! It decides nothing about agents' statements beyond what the guard enforces, and holds no queue and
 //! no thread; those are the floors above.
 
 pub mod bootstrap;
+pub mod copy;
 pub mod diagnose;
 pub mod ledger;
 pub mod open;
