@@ -14,8 +14,10 @@
 pub mod bootstrap;
 pub mod copy;
 pub mod diagnose;
+mod judge;
 pub mod ledger;
 pub mod open;
 pub mod readout;
+mod rows;
 pub mod stored_sql;
 pub mod tables;
