@@ -4,8 +4,8 @@
 //!
 //! Imports go down this list only (a test reads the sources and holds it to that):
 //!
-//! - [`error`], [`spec`]: errors and exit statuses; the YAML model, its checks and diagnostics
-//! - [`codegen`]: spec to text, for build.rs and tests
+//! - [`error`], [`os_path`], [`spec`]: errors and exit statuses; paths in messages; the YAML model, its checks and diagnostics
+//! - `codegen`: spec to text, for build.rs and tests
 //! - [`generated`], [`policy`], [`chain`], [`render`], [`search`], [`surface`], [`audit`], [`outcome`]: what the
 //!   build made of the YAML files; verdicts over what a statement does; the memory's hashes; CSV; patterns and
 //!   snippets; the active tools and their arguments; a call's log row, surroundings and outcome
@@ -13,19 +13,24 @@
 //! - [`worker`]: the processes that agent SQL runs in
 //! - [`store`], [`handlers`], [`app`]: the server's own tables; one file per family of tools; what ties them
 //! - [`server`]: the only place that names rmcp
-//! - [`config`], [`logging`], [`cli`]: settings resolved once; subcommands
+//! - [`config`], [`logging`], [`cli`], [`demo`], [`program`]: settings resolved once; subcommands
 //!
 //! It is a library for its own binary and tests, not an API with a promise of stability.
 
+pub mod app;
 pub mod audit;
 pub mod chain;
 pub mod cli;
 pub mod config;
+pub mod demo;
 pub mod error;
 pub mod generated;
+pub mod handlers;
 pub mod logging;
+pub mod os_path;
 pub mod outcome;
 pub mod policy;
+pub mod program;
 pub mod render;
 pub mod search;
 pub mod server;

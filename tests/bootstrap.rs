@@ -294,3 +294,54 @@ fn reading_creates_no_table() {
     drop(connection);
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
+
+#[test]
+fn servers_that_start_at_once_on_a_new_file_all_start() {
+    for _ in 0..10 {
+        let folder = folder();
+        let path = folder.path().join("memory.db");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let patient = Duration::from_secs(10);
+                    let mut connection = open::for_server(&path, patient).unwrap();
+                    bootstrap::bootstrap(&mut connection, &path).unwrap();
+                });
+            }
+        });
+        assert_eq!(text(&start(&path).unwrap(), "PRAGMA journal_mode"), "wal");
+    }
+}
+
+/// Root may write anything, so under root there is nothing to see here.
+#[test]
+fn a_file_or_folder_that_cannot_be_written_is_named_and_may_still_be_read() {
+    use std::os::unix::fs::PermissionsExt;
+    if rustix::process::geteuid().is_root() {
+        return;
+    }
+    let permit = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    let (folder, path) = made_with("CREATE TABLE notes(a)");
+    permit(&path, 0o444);
+    let error = start(&path).unwrap_err();
+    assert!(error.message.contains("is read-only and the server keeps its log in it"), "{error}");
+    open::for_reading(&path, SOON).unwrap();
+    permit(&path, 0o644);
+    permit(folder.path(), 0o555);
+    let error = start(&path).unwrap_err();
+    assert!(error.message.contains("is read-only and SQLite must write its journal there"), "{error}");
+    open::for_reading(&path, SOON).unwrap();
+    let error = start(&folder.path().join("new.db")).unwrap_err();
+    assert!(error.message.contains("cannot create the database"), "{error}");
+    let error = start(&folder.path().join("deep/new.db")).unwrap_err();
+    assert!(error.message.contains("cannot create the folder"), "{error}");
+    permit(folder.path(), 0o755);
+    Connection::open(&path).unwrap().execute_batch("PRAGMA journal_mode=WAL").unwrap();
+    permit(folder.path(), 0o555);
+    let error = open::for_reading(&path, SOON).unwrap_err();
+    assert!(error.message.contains("is in WAL mode and its folder"), "{error}");
+    permit(folder.path(), 0o755);
+    permit(&path, 0o000);
+    let error = start(&path).unwrap_err();
+    assert!(error.message.contains("ermission"), "{error}");
+}

@@ -32,6 +32,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
+// The generated dispatch: from a tool to its handler.
+include!(concat!(env!("OUT_DIR"), "/dispatch.rs"));
+
 /// How long a statement that reads the log waits for the gathered rows to be written.
 const LOG_WAIT: Duration = Duration::from_millis(100);
 

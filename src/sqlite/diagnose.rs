@@ -12,6 +12,10 @@ use std::path::{Path, PathBuf};
 const READONLY_ROLLBACK: i32 = 776;
 /// `SQLITE_READONLY_RECOVERY`: the same for a WAL (<https://sqlite.org/rescode.html#readonly_recovery>).
 const READONLY_RECOVERY: i32 = 264;
+/// `SQLITE_READONLY_CANTINIT`: no -shm can be made (<https://sqlite.org/rescode.html#readonly_cantinit>).
+const READONLY_CANTINIT: i32 = 1288;
+/// `SQLITE_READONLY_DIRECTORY`: no -wal can be made (<https://sqlite.org/rescode.html#readonly_directory>).
+const READONLY_DIRECTORY: i32 = 1544;
 
 /// True if there is nothing at `path` yet, or an empty file (SQLite takes both for a new database).
 ///
@@ -106,15 +110,18 @@ pub fn sqlite_error(path: &Path, error: &rusqlite::Error) -> StartError {
                 "the database `{shown}` holds a transaction that was cut off and must be rolled back first; open it once without --read-only"
             )
         }
+        Some(SqliteCode::ReadOnly)
+            if matches!(extended_code(error), READONLY_CANTINIT | READONLY_DIRECTORY) =>
+        {
+            let folder = unwritable_folder(path).or_else(|| path.parent().map(Path::to_path_buf));
+            wal_in_unwritable_folder(path, &folder.unwrap_or_default())
+        }
         Some(SqliteCode::ReadOnly) => return read_only_file(path),
         Some(SqliteCode::PermissionDenied) => {
             format!("no permission to open the database `{shown}`; ask for read access to it")
         }
         Some(SqliteCode::CannotOpen) => match unwritable_folder(path) {
-            Some(folder) if path.exists() => format!(
-                "cannot open the database `{shown}`: it is in WAL mode and its folder `{}` cannot be written; make the folder writable, or serve a copy",
-                folder.display()
-            ),
+            Some(folder) if path.exists() => wal_in_unwritable_folder(path, &folder),
             Some(folder) => format!(
                 "cannot create the database `{shown}`: the folder `{}` cannot be written",
                 folder.display()
@@ -172,6 +179,14 @@ fn unwritable_folder(path: &Path) -> Option<PathBuf> {
     rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)
         .is_err()
         .then(|| folder.to_path_buf())
+}
+
+fn wal_in_unwritable_folder(path: &Path, folder: &Path) -> String {
+    format!(
+        "cannot open the database `{}`: it is in WAL mode and its folder `{}` cannot be written; make the folder writable, or serve a copy",
+        path.display(),
+        folder.display()
+    )
 }
 
 fn os_reason(path: &Path) -> String {

@@ -12,14 +12,17 @@
 //! - [`tables`], [`bootstrap`], [`stored_sql`]: the server's tables: what they must look like, how they come to be
 //! - [`ledger`]: the writing connection: events, checkpoints, audit rows
 //! - [`readout`]: the reading connection: one consistent view of events and checkpoints
+//! - snapshots: [`mod@copy`]
 //!
 //! Nothing here speaks MCP, knows tools by name, or holds a queue or a thread.
 
 pub mod bootstrap;
+pub mod copy;
 pub mod diagnose;
 pub mod fault;
 pub mod guard;
 pub mod introspect;
+mod judge;
 pub mod ledger;
 pub mod objects;
 pub mod open;
@@ -28,6 +31,7 @@ pub mod params;
 pub mod query;
 pub mod readout;
 pub mod search_rows;
+mod rows;
 pub mod stored_sql;
 pub mod tables;
 pub mod text_command;

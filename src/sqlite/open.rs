@@ -9,6 +9,7 @@ use crate::sqlite::diagnose;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, MAIN_DB, OpenFlags};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -77,6 +78,54 @@ pub fn for_reading(path: &Path, busy_timeout: Duration) -> Result<Connection, St
     connection
         .execute_batch("PRAGMA query_only=ON")
         .map_err(|error| diagnose::sqlite_error(&path, &error))?;
+    Ok(connection)
+}
+
+/// Opens `path`, which must exist, as the source of a snapshot: to write where that is possible, since a
+/// checkpoint and the write lock need it.
+///
+/// # Errors
+/// SQLite's.
+pub(super) fn for_copying(path: &Path, busy_timeout: Duration) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(busy_timeout)?;
+    harden(&connection)?;
+    Ok(connection)
+}
+
+/// Opens an empty file of our own to take a backup. No journal: half a copy is thrown away, a whole one
+/// is synced by its maker.
+///
+/// # Errors
+/// SQLite's.
+pub(super) fn for_backup_target(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.execute_batch("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF")?;
+    Ok(connection)
+}
+
+/// Opens a finished copy of our own to check it. `immutable`: it takes no locks, and a copy whose header
+/// says WAL gets no -wal and -shm beside it.
+///
+/// # Errors
+/// SQLite's.
+pub(super) fn for_checking(path: &Path) -> rusqlite::Result<Connection> {
+    let mut uri = String::from("file:");
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'-' | b'_' | b'.' => uri.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
+            byte => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(uri, flags)?;
+    harden(&connection)?;
+    connection.execute_batch("PRAGMA query_only=ON; PRAGMA ignore_check_constraints=ON")?;
     Ok(connection)
 }
 

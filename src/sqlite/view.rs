@@ -5,7 +5,8 @@
 
 use super::fault::Fault;
 use super::objects::{Catalog, quoted};
-use super::write::{Moments, Writer, insert_audit};
+use super::ledger::insert_audit;
+use super::write::{Moments, Writer};
 use crate::audit::AuditRow;
 use crate::error::ErrorCode;
 use crate::policy::decide::{ObjectKind, Objects};

@@ -6,6 +6,7 @@
 
 use super::fault::Fault;
 use super::guard::{Compiled, Guarded, Judged};
+use super::ledger::insert_audit;
 use super::objects::quoted;
 use super::overwrites::{Counts, Scope, Seen, committed_view};
 use super::params::Params;
@@ -383,19 +384,4 @@ fn writable_columns(conn: &Connection, table: &str) -> rusqlite::Result<Vec<Stri
     let mut statement = conn.prepare("SELECT name FROM pragma_table_xinfo(?1) WHERE hidden IN (0, 1)")?;
     let names = statement.query_map([table], |row| row.get(0))?.collect();
     names
-}
-
-/// Writes an audit row by a fixed, bound statement.
-///
-/// # Errors
-/// What SQLite reports.
-pub fn insert_audit(conn: &Connection, row: &AuditRow) -> rusqlite::Result<()> {
-    conn.prepare_cached(
-        "INSERT INTO main.query_log (ts, session, tool, query, ok, rows, error, duration_ms, detail)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-    )?
-    .execute(rusqlite::params![
-        row.ts, row.session, row.tool, row.query, row.ok, row.rows, row.error, row.duration_ms, row.detail
-    ])
-    .map(|_| ())
 }

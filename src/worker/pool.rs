@@ -3,7 +3,9 @@
 //! It gives a job to a free worker, keeps its time, passes cancellation on, and replaces a worker that
 //! overran or died. It does not know what the jobs mean.
 
-use super::protocol::{Answer, FrameError, FromWorker, Job, Setup, ToWorker, Work, body_length, decode, encode};
+use super::protocol::{Answer, FrameError, FromWorker, Job, Order, Setup, ToWorker, Work, body_length, decode, encode};
+use crate::error::{ErrorCode, ToolError};
+use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
 use crate::sqlite::fault::Fault;
 use crate::sqlite::watch::Stop;
 use std::ffi::OsStr;
@@ -136,6 +138,34 @@ impl Pool {
         result
     }
 
+    /// Makes a snapshot, in a process of its own. The caller holds the turn-lock.
+    ///
+    /// # Errors
+    /// Why there is none; `CANCELLED` when nobody wants it any more.
+    pub async fn snapshot(
+        &self,
+        request: SnapshotRequest,
+        cancel: &CancellationToken,
+    ) -> Result<SnapshotDone, ToolError> {
+        let failed = |words: String| ToolError::new(ErrorCode::SnapshotFailed, words);
+        let mut worker = Worker::spawn().map_err(|error| failed(format!("a worker cannot be started: {error}")))?;
+        let made = async {
+            worker.send(&Order::Snapshot(request)).await?;
+            worker.receive::<FromWorker>().await
+        };
+        // Dropping the worker kills it; what it leaves has a temporary name and is swept later.
+        let message = tokio::select! {
+            message = made => message,
+            () = cancel.cancelled() => return Err(ToolError::new(ErrorCode::Cancelled, "the call was cancelled")),
+            () = self.closing.cancelled() => return Err(ToolError::new(ErrorCode::Cancelled, "the server ended")),
+        };
+        match message {
+            Ok(Some(FromWorker::Snapshot(done))) => done,
+            Ok(_) => Err(failed("the process that copies the file died".to_owned())),
+            Err(error) => Err(failed(format!("the process that copies the file died: {error}"))),
+        }
+    }
+
     /// Stops what runs and lets no worker outlive the call by more than its kill.
     pub fn close(&self) {
         self.closing.cancel();
@@ -150,7 +180,7 @@ impl Pool {
             busy_timeout_ms: u64::try_from(self.busy_timeout.as_millis()).unwrap_or(u64::MAX),
         };
         let opened = async {
-            worker.send(&setup).await?;
+            worker.send(&Order::Jobs(setup)).await?;
             worker.receive::<FromWorker>().await
         };
         match tokio::time::timeout(START_GRACE, opened).await {
@@ -181,7 +211,7 @@ impl Pool {
         let lost = |error: io::Error| JobError::Lost(error.to_string());
         worker.send(&ToWorker::Job(Box::new(job))).await.map_err(|error| {
             if error.kind() == io::ErrorKind::InvalidData {
-                JobError::Fault(Fault::error(crate::error::ErrorCode::TooBig, error.to_string()))
+                JobError::Fault(Fault::error(ErrorCode::TooBig, error.to_string()))
             } else {
                 lost(error)
             }

@@ -4,7 +4,7 @@
 //! over stdin; when stdin closes the process ends at once, and an open transaction ends with it. It
 //! writes nothing to stdout but frames, and opens no file but the database it was told.
 
-use super::protocol::{Answer, FrameError, FromWorker, Job, Setup, ToWorker, Work, body_length, decode, encode};
+use super::protocol::{Answer, FrameError, FromWorker, Job, Order, Setup, ToWorker, Work, body_length, decode, encode};
 use crate::generated::{POLICIES, PROTECTED};
 use crate::policy::{ConnectionKind, Policy};
 use crate::sqlite::fault::Fault;
@@ -27,10 +27,20 @@ use std::time::Duration;
 pub fn run() -> io::Result<()> {
     die_with_the_server();
     let pipe = Pipe(Arc::new(Mutex::new(Frames::of_stdio()?)));
-    let Some(setup) = pipe.receive::<Setup>()? else { return Ok(()) };
+    match pipe.receive::<Order>()? {
+        Some(Order::Jobs(setup)) => run_jobs(&pipe, &setup),
+        Some(Order::Snapshot(request)) => {
+            let done = crate::sqlite::copy::snapshot(&request, jiff::Timestamp::now());
+            pipe.send(&FromWorker::Snapshot(done))
+        }
+        None => Ok(()),
+    }
+}
+
+fn run_jobs(pipe: &Pipe, setup: &Setup) -> io::Result<()> {
     let current = Arc::new(AtomicU64::new(0));
-    let watch = watch_over(&pipe, &current, Duration::from_millis(setup.busy_timeout_ms));
-    let mut bench = match Bench::open(&setup, watch) {
+    let watch = watch_over(pipe, &current, Duration::from_millis(setup.busy_timeout_ms));
+    let mut bench = match Bench::open(setup, watch) {
         Ok(bench) => bench,
         Err(error) => {
             let words = crate::sqlite::fault::message(&error);
@@ -43,7 +53,7 @@ pub fn run() -> io::Result<()> {
             ToWorker::Job(job) => {
                 current.store(job.number, Ordering::Relaxed);
                 let number = job.number;
-                let result = bench.work(*job, &pipe);
+                let result = bench.work(*job, pipe);
                 current.store(0, Ordering::Relaxed);
                 pipe.send(&FromWorker::Done { job: number, result })?;
             }

@@ -5,7 +5,9 @@
 //! hit the job that comes next.
 
 use crate::audit::AuditRow;
+use crate::error::ToolError;
 use crate::render::Caps;
+use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
 use crate::sqlite::fault::Fault;
 use crate::sqlite::introspect::{Schema, TableDescription, TableEntry};
 use crate::sqlite::params::Params;
@@ -19,10 +21,20 @@ use std::path::PathBuf;
 /// The longest frame either side accepts: a call's parameters, or a result under the caps.
 pub const MAX_FRAME_BYTES: usize = 160 * 1024 * 1024;
 
-/// The first message to a worker.
+/// The first message to a worker: what it is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Order {
+    /// Open a database and run jobs.
+    Jobs(Setup),
+    /// Make one snapshot and end.
+    Snapshot(SnapshotRequest),
+}
+
+/// What a worker for jobs opens, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setup {
     /// The database file.
+    #[serde(with = "crate::os_path")]
     pub path: PathBuf,
     /// Whether this worker changes the database.
     pub writes: bool,
@@ -52,6 +64,8 @@ pub enum ToWorker {
 pub enum FromWorker {
     /// The file is open; or why it is not.
     Ready(Result<(), String>),
+    /// The snapshot that was ordered, or why there is none.
+    Snapshot(Result<SnapshotDone, ToolError>),
     /// The job waits for another process's lock; its own time stands still.
     Waiting {
         /// The job's number.

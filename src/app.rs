@@ -1,0 +1,169 @@
+//! The running server: settings, tools, workers and store put together, and one call from start to end.
+//!
+//! It speaks no protocol and decides nothing about SQL. Every call, whatever becomes of it, leaves a row
+//! in the log.
+
+use crate::audit::{AuditRow, timestamp};
+use crate::config::Settings;
+use crate::error::{ErrorCode, StartError, ToolError};
+use crate::handlers::{Call, Core, Reply, dispatch};
+use crate::outcome::{CallContext, Outcome};
+use crate::spec::model::{ErrorStyle, Manifest};
+use crate::store::audit_log::AuditLog;
+use crate::store::reader::Reader;
+use crate::store::{Store, StoreSettings};
+use crate::surface::{Surface, SurfaceSettings, arguments};
+use crate::worker::pool::Pool;
+use serde_json::{Map, Value};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// How long calls that were stopped may take to write their row, at the end.
+const LAST_CALLS: Duration = Duration::from_millis(150);
+/// How long the last rows may take to be written.
+const LAST_ROWS: Duration = Duration::from_millis(220);
+
+/// The running server.
+pub struct App {
+    core: Core,
+    words: SurfaceSettings,
+    running: AtomicUsize,
+    idle: Notify,
+}
+
+impl App {
+    /// Opens the database and gets everything ready. Must be called in a tokio runtime.
+    ///
+    /// # Errors
+    /// What keeps the file from being served, in one line; exit status 1 or 2.
+    pub fn open(manifest: &Manifest, settings: Settings) -> Result<Self, StartError> {
+        let words = surface_settings(&settings);
+        let surface = Surface::new(manifest, &settings.profile, &words, settings.read_only)?;
+        let session = uuid::Uuid::new_v4().to_string();
+        let audit_log = settings.audit_log.as_ref().map(|path| AuditLog::open(path, &settings.db)).transpose()?;
+        let store = if settings.read_only {
+            None
+        } else {
+            Some(Store::open(StoreSettings {
+                path: settings.db.clone(),
+                session: session.clone(),
+                busy_timeout: settings.busy_timeout,
+            })?)
+        };
+        let reader = Reader::open(settings.db.clone(), settings.busy_timeout)?;
+        let pool = Pool::new(settings.db.clone(), settings.busy_timeout);
+        let core = Core::new(settings, surface, pool, store, reader, session, audit_log);
+        Ok(Self { core, words, running: AtomicUsize::new(0), idle: Notify::new() })
+    }
+
+    /// The active tools.
+    #[must_use]
+    pub fn surface(&self) -> &Surface {
+        &self.core.surface
+    }
+
+    /// Runs one tool; none if there is no such tool.
+    pub async fn call(
+        &self,
+        tool: &str,
+        given: Option<Map<String, Value>>,
+        context: CallContext,
+    ) -> Option<Outcome> {
+        let _running = Running::new(self);
+        let Some(active) = self.core.surface.tool(tool) else {
+            self.note_unknown(tool);
+            return None;
+        };
+        let call = Call::new(&self.core, active, context.cancel, context.progress);
+        let names: Vec<String> = given.iter().flat_map(Map::keys).take(20).cloned().collect();
+        let result = match arguments::check(&active.spec, &self.words, given) {
+            Ok(arguments) => dispatch(active.tool, &call, arguments).await,
+            Err(error) => {
+                call.note("arguments", names);
+                Err(error)
+            }
+        };
+        call.finish(&result);
+        Some(self.outcome(result))
+    }
+
+    /// Stops what runs, kills the workers and writes what is gathered; takes less than 400 ms.
+    pub async fn shutdown(&self) {
+        self.core.pool.close();
+        let calls_done = async {
+            while self.running.load(Ordering::Acquire) > 0 {
+                self.idle.notified().await;
+            }
+        };
+        if tokio::time::timeout(LAST_CALLS, calls_done).await.is_err() {
+            tracing::warn!("calls were still running when the server ended");
+        }
+        if let Some(store) = &self.core.store {
+            store.shutdown(Instant::now() + LAST_ROWS).await;
+        }
+    }
+
+    fn outcome(&self, result: Result<Reply, ToolError>) -> Outcome {
+        match result {
+            Ok(reply) => Outcome::success(reply.text),
+            Err(error) => match self.core.surface.profile().errors {
+                ErrorStyle::Plain => Outcome::failure(error.code, error.message),
+                ErrorStyle::Coded => {
+                    Outcome::failure(error.code, format!("[{}] {}", error.code.as_str(), error.message))
+                }
+            },
+        }
+    }
+
+    /// A call of a tool that does not exist leaves a row, too.
+    fn note_unknown(&self, tool: &str) {
+        let row = AuditRow {
+            ts: timestamp(jiff::Timestamp::now()),
+            session: self.core.session.clone(),
+            tool: crate::render::one_line(tool, 100),
+            ok: false,
+            error: Some(format!("unknown tool ({})", ErrorCode::InvalidArguments.as_str())),
+            ..AuditRow::default()
+        };
+        if let Some(log) = &self.core.audit_log {
+            log.write(&row);
+        }
+        if let Some(store) = &self.core.store {
+            store.queue_audit(row);
+        }
+    }
+}
+
+/// Counts a call as running while it lives.
+struct Running<'a>(&'a App);
+
+impl<'a> Running<'a> {
+    fn new(app: &'a App) -> Self {
+        app.running.fetch_add(1, Ordering::AcqRel);
+        Self(app)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if self.0.running.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.idle.notify_one();
+        }
+    }
+}
+
+/// The settings that words and schemas name.
+#[must_use]
+pub fn surface_settings(settings: &Settings) -> SurfaceSettings {
+    SurfaceSettings {
+        max_rows: settings.max_rows,
+        default_limit: settings.default_limit,
+        max_result_bytes: settings.max_result_bytes,
+        max_cell_chars: settings.max_cell_chars,
+        max_update_rows: settings.max_update_rows,
+        query_timeout: settings.query_timeout.as_secs_f64(),
+        snapshots: settings.snapshots,
+        search_candidates: settings.search_candidates,
+    }
+}

@@ -1,0 +1,88 @@
+//! The program behind the command line: what each command does, with the real database.
+//!
+//! It binds `cli/` to [`App`]; it parses no flags and prints nothing.
+
+use crate::app::App;
+use crate::cli::{Program, Verdict};
+use crate::config::{Profile, Settings};
+use crate::error::{EXIT_UNREADABLE, StartError};
+use crate::outcome::{CallContext, Outcome};
+use crate::server::Service;
+use crate::spec::model::Manifest;
+use crate::store::reader::{Reader, Reading};
+use crate::surface::built_in_manifest;
+use serde_json::{Map, Value};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How long `indelible verify` may take: a day, which is to say as long as it takes.
+const VERIFY_TIME: Duration = Duration::from_secs(86_400);
+
+/// The real thing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Indelible;
+
+impl Program for Indelible {
+    type Service = App;
+
+    fn profiles(&self) -> Vec<Profile> {
+        let profiles = built_in_manifest().map(|manifest: Manifest| manifest.profiles).unwrap_or_default();
+        profiles.into_iter().map(|profile| Profile { id: profile.id, defaults: profile.defaults }).collect()
+    }
+
+    async fn open(&self, settings: &Settings) -> Result<Arc<App>, StartError> {
+        App::open(&built_in_manifest()?, settings.clone()).map(Arc::new)
+    }
+
+    fn verify(&self, settings: &Settings, expect_head: Option<&str>) -> Result<Verdict, StartError> {
+        let unreadable = |message: String| StartError { exit: EXIT_UNREADABLE, message };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| StartError::failure(format!("cannot start the event loop: {error}")))?;
+        let reader = Reader::open(settings.db.clone(), settings.busy_timeout)
+            .map_err(|error| unreadable(error.message))?;
+        let reading = Reading { limit: VERIFY_TIME, cancel: CancellationToken::new(), progress: None };
+        let verdict = runtime.block_on(reader.verify(reading)).map_err(|error| unreadable(error.message))?;
+        let expected = expect_head.is_none_or(|head| head == verdict.head_hash);
+        let mut text = verdict.to_json().to_string();
+        if let (Some(head), false) = (expect_head, expected) {
+            text.push_str(&format!("\nthe head is {}, not the expected {head}", verdict.head_hash));
+        }
+        Ok(Verdict { text, intact: verdict.ok && expected })
+    }
+
+    fn demo(&self, db: Option<PathBuf>) -> Result<(), StartError> {
+        crate::demo::run(db)
+    }
+
+    fn worker(&self) -> Result<(), StartError> {
+        crate::worker::process::run()
+            .map_err(|error| StartError::failure(format!("the worker lost its server: {error}")))
+    }
+}
+
+impl Service for App {
+    fn instructions(&self) -> String {
+        self.surface().instructions().to_owned()
+    }
+
+    fn descriptors(&self) -> Vec<Value> {
+        self.surface().descriptors().to_vec()
+    }
+
+    async fn call(
+        &self,
+        tool: String,
+        arguments: Option<Map<String, Value>>,
+        context: CallContext,
+    ) -> Option<Outcome> {
+        App::call(self, &tool, arguments, context).await
+    }
+
+    async fn shutdown(&self) {
+        App::shutdown(self).await;
+    }
+}

@@ -1,0 +1,157 @@
+//! Files of the snapshot folder: the temporary one, its final name, rotation.
+//!
+//! It opens no database.
+
+use super::names::{is_temporary, surplus, temporary, with_ending};
+use super::{SnapshotKind, failed, io_failed};
+use crate::error::ToolError;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Leftovers of a killed copy are swept when nobody can be writing them any more.
+const LEFTOVER_AGE: Duration = Duration::from_secs(3600);
+/// What SQLite may put beside a database.
+const COMPANIONS: [&str; 3] = ["-journal", "-wal", "-shm"];
+
+/// Makes the folder, for its owner alone, if there is none.
+pub(super) fn make(folder: &Path) -> Result<(), ToolError> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    if folder.symlink_metadata().is_ok() {
+        return Err(failed(format!(
+            "`{}` is in the way of the snapshot folder; move it away, or set --snapshot-dir",
+            folder.display()
+        )));
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| io_failed(folder, &error))
+}
+
+/// Makes the names in the folder last.
+pub(super) fn sync(folder: &Path) -> Result<(), ToolError> {
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        // Some file systems have no such thing as syncing a folder.
+        Err(error) if error.kind() != std::io::ErrorKind::InvalidInput => Err(io_failed(folder, &error)),
+        _ => Ok(()),
+    }
+}
+
+/// A file that is removed, with SQLite's companions, unless it is published.
+#[derive(Debug)]
+pub(super) struct Temporary {
+    path: PathBuf,
+    file: File,
+}
+
+impl Temporary {
+    /// Creates it, private from the start. `name` is the name it may get.
+    pub(super) fn create(folder: &Path, name: &OsStr) -> Result<Self, ToolError> {
+        let path = folder.join(temporary(name));
+        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let file = opened.map_err(|error| io_failed(&path, &error))?;
+        Ok(Self { path, file })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Makes the content last; its size.
+    pub(super) fn sync(&self) -> Result<u64, ToolError> {
+        let synced = self.file.sync_all().and_then(|()| self.file.metadata());
+        synced.map(|found| found.len()).map_err(|error| io_failed(&self.path, &error))
+    }
+
+    /// Gives it the first of its possible names that is free, never in another's place.
+    pub(super) fn publish(self, name: impl Fn(u32) -> OsString) -> Result<PathBuf, ToolError> {
+        let folder = self.path.parent().unwrap_or(Path::new("/")).to_path_buf();
+        for counter in (0..1).chain(2..10_000) {
+            let target = folder.join(name(counter));
+            match rename_to_new(&self.path, &target) {
+                Ok(()) => return Ok(target),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(io_failed(&target, &error)),
+            }
+        }
+        Err(failed(format!("every name for it is taken in `{}`", folder.display())))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // After publishing there is nothing under this name, and companions there must not be.
+        let _ = std::fs::remove_file(&self.path);
+        remove_companions(&self.path);
+    }
+}
+
+/// Removes the snapshots that are too many.
+pub(super) fn rotate(
+    written: &Path,
+    database: &OsStr,
+    kind: SnapshotKind,
+    keep: usize,
+    warnings: &mut Vec<String>,
+) -> Vec<PathBuf> {
+    let (Some(folder), Some(name)) = (written.parent(), written.file_name()) else { return Vec::new() };
+    let mut removed = Vec::new();
+    for file in surplus(database, kind, keep, name, regular_files(folder)) {
+        let path = folder.join(file);
+        match std::fs::remove_file(&path) {
+            Ok(()) => {
+                remove_companions(&path);
+                removed.push(path);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => {
+                warnings.push(format!("cannot remove the old snapshot `{}`: {error}", path.display()));
+            }
+        }
+    }
+    removed
+}
+
+/// Removes what copies that were killed have left, once it is old.
+pub(super) fn sweep(folder: &Path, database: &OsStr) {
+    for file in regular_files(folder).filter(|file| is_temporary(database, file.as_bytes())) {
+        let path = folder.join(file);
+        let age = path.metadata().and_then(|found| found.modified()).map(|then| then.elapsed());
+        if matches!(age, Ok(Ok(age)) if age > LEFTOVER_AGE) {
+            // Another server may have been faster.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn regular_files(folder: &Path) -> impl Iterator<Item = OsString> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file())).map(|entry| entry.file_name())
+}
+
+fn remove_companions(path: &Path) {
+    for ending in COMPANIONS {
+        let _ = std::fs::remove_file(with_ending(path.as_os_str(), ending));
+    }
+}
+
+/// Renames only to a name that is free.
+fn rename_to_new(from: &Path, to: &Path) -> std::io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Not every file system knows NOREPLACE; a hard link never replaces either.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            std::fs::hard_link(from, to)?;
+            std::fs::remove_file(from)
+        }
+        other => other.map_err(Into::into),
+    }
+}

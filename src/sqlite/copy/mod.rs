@@ -1,0 +1,240 @@
+//! Snapshots: a checked, private, synced copy of the database under a name of its own, or an error.
+//!
+//! It runs no statement of an agent's and decides neither when nor whether a snapshot is made.
+//!
+//! Run it in a process that has no other connection to the file: POSIX locks belong to the process, and
+//! closing any descriptor of a file drops all of them (<https://sqlite.org/howtocorrupt.html>, "POSIX
+//! advisory locks canceled by a separate thread doing close()"). The descriptor opened here for the file
+//! copy therefore stays open until the process ends.
+
+mod check;
+mod folder;
+mod names;
+
+use crate::error::{ErrorCode, ToolError};
+use crate::sqlite::{diagnose, open};
+use folder::Temporary;
+use names::{Name, with_ending};
+use rusqlite::Connection;
+use rusqlite::backup::{Backup, StepResult};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long the checkpoint before a file copy waits for readers. Short: the backup API does without.
+const CHECKPOINT_WAIT: Duration = Duration::from_millis(100);
+/// How often another writer may slip in between the checkpoint and the lock.
+const TRIES: usize = 3;
+/// Pages per step of the backup API.
+const STEP_PAGES: i32 = 4096;
+
+/// Who asked for a snapshot; the two kinds rotate apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum SnapshotKind {
+    /// Made before a destructive statement.
+    Auto,
+    /// Asked for by name.
+    Manual,
+}
+
+impl SnapshotKind {
+    /// As in file names: `auto`, `manual`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Manual => "manual",
+        }
+    }
+}
+
+/// What is to be copied where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnapshotRequest {
+    /// The database file.
+    #[serde(with = "crate::os_path")]
+    pub database: PathBuf,
+    /// The folder; made, private, if absent. See [`default_folder`].
+    #[serde(with = "crate::os_path")]
+    pub folder: PathBuf,
+    /// Who asks.
+    pub kind: SnapshotKind,
+    /// How many of this kind to keep, the new one among them (which stays in any case).
+    pub keep: usize,
+    /// How long to wait for another process's lock.
+    pub busy_timeout: Duration,
+}
+
+/// How the bytes were copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CopyMethod {
+    /// The file itself, under the write lock, with nothing left in the WAL.
+    File,
+    /// SQLite's backup API, within one read transaction.
+    Backup,
+}
+
+/// A snapshot that was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnapshotDone {
+    /// Its absolute path.
+    #[serde(with = "crate::os_path")]
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// How.
+    pub method: CopyMethod,
+    /// Older ones that rotation removed.
+    #[serde(skip)]
+    pub removed: Vec<PathBuf>,
+    /// What did not go well and does not matter to the snapshot: an old one that could not be removed.
+    pub warnings: Vec<String>,
+}
+
+/// `<db file>.snapshots`, beside the database.
+#[must_use]
+pub fn default_folder(database: &Path) -> PathBuf {
+    with_ending(database.as_os_str(), ".snapshots").into()
+}
+
+/// Makes a snapshot. Nothing stands under a snapshot's name before it is copied, checked and synced.
+///
+/// # Errors
+/// [`ErrorCode::SnapshotFailed`], naming the file or folder and the cause. Nothing is left behind.
+pub fn snapshot(request: &SnapshotRequest, now: jiff::Timestamp) -> Result<SnapshotDone, ToolError> {
+    let absolute = |path: &Path| std::path::absolute(path).map_err(|error| io_failed(path, &error));
+    let database = absolute(&request.database)?;
+    // SQLite keeps the WAL beside the file itself, not beside a link to it.
+    let real = std::fs::canonicalize(&database).map_err(|error| io_failed(&database, &error))?;
+    let name =
+        database.file_name().ok_or_else(|| failed(format!("`{}` names no file", database.display())))?;
+    let folder = absolute(&request.folder)?;
+    folder::make(&folder)?;
+    let temporary = Temporary::create(&folder, &Name::new(now, 0, request.kind).file_name(name))?;
+    let method = copy(&real, &temporary, request.busy_timeout)?;
+    match check::damage(temporary.path()) {
+        Ok(None) => {}
+        Ok(Some(damage)) => {
+            return Err(failed(format!(
+                "the copy of `{}` failed its check, so the database itself is most likely damaged ({})",
+                database.display(),
+                crate::render::one_line(&damage, 300)
+            )));
+        }
+        Err(error) => return Err(sqlite_failed(&real, &error)),
+    }
+    let bytes = temporary.sync()?;
+    let path = temporary.publish(|counter| Name::new(now, counter, request.kind).file_name(name))?;
+    folder::sync(&folder)?;
+    let mut warnings = Vec::new();
+    let removed = folder::rotate(&path, name, request.kind, request.keep, &mut warnings);
+    folder::sweep(&folder, name);
+    Ok(SnapshotDone { path, bytes, method, removed, warnings })
+}
+
+/// The fastest safe way.
+fn copy(database: &Path, temporary: &Temporary, busy_timeout: Duration) -> Result<CopyMethod, ToolError> {
+    let source =
+        open::for_copying(database, busy_timeout).map_err(|error| sqlite_failed(database, &error))?;
+    let locked = lock_with_empty_wal(&source, database, busy_timeout)
+        .map_err(|error| sqlite_failed(database, &error))?;
+    if locked {
+        copy_file(database, temporary)?;
+        source.execute_batch("ROLLBACK").map_err(|error| sqlite_failed(database, &error))?;
+        return Ok(CopyMethod::File);
+    }
+    back_up(&source, temporary.path(), busy_timeout).map_err(|error| sqlite_failed(database, &error))?;
+    Ok(CopyMethod::Backup)
+}
+
+/// Takes the write lock at a moment when the file alone is the whole database. False: not to be had in
+/// time; nothing is locked then.
+fn lock_with_empty_wal(
+    source: &Connection,
+    database: &Path,
+    busy_timeout: Duration,
+) -> rusqlite::Result<bool> {
+    let mode: String = source.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+    let wal = with_ending(database.as_os_str(), "-wal");
+    for _ in 0..TRIES {
+        if mode == "wal" {
+            source.busy_timeout(CHECKPOINT_WAIT.min(busy_timeout))?;
+            let checkpoint =
+                source.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+            source.busy_timeout(busy_timeout)?;
+            match checkpoint {
+                Ok(0) => {}
+                Ok(_) => return Ok(false),
+                Err(error) if diagnose::is_busy(&error) || is_read_only(&error) => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        match source.execute_batch("BEGIN IMMEDIATE") {
+            Ok(()) => {}
+            Err(error) if diagnose::is_busy(&error) || is_read_only(&error) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        // Looking at the size opens no descriptor.
+        if mode != "wal" || std::fs::metadata(&wal).map_or(0, |found| found.len()) == 0 {
+            return Ok(true);
+        }
+        source.execute_batch("ROLLBACK")?;
+    }
+    Ok(false)
+}
+
+fn copy_file(database: &Path, temporary: &Temporary) -> Result<(), ToolError> {
+    let mut from = File::open(database).map_err(|error| io_failed(database, &error))?;
+    let mut to = temporary.file();
+    // On Linux this is copy_file_range: the bytes do not pass through this process.
+    let copied = std::io::copy(&mut from, &mut to);
+    // Closing it would drop the locks of the connection; see the head of this file.
+    std::mem::forget(from);
+    copied.map(|_| ()).map_err(|error| io_failed(temporary.path(), &error))
+}
+
+/// The backup API, within one read transaction: a writer does not make it start again, and in WAL it is
+/// not held up by it.
+fn back_up(source: &Connection, target: &Path, busy_timeout: Duration) -> rusqlite::Result<()> {
+    source.execute_batch("BEGIN")?;
+    source.query_row("SELECT count(*) FROM main.sqlite_schema", [], |_| Ok(()))?;
+    let mut target = open::for_backup_target(target)?;
+    let backup = Backup::new(source, &mut target)?;
+    let mut deadline = Instant::now() + busy_timeout;
+    loop {
+        match backup.step(STEP_PAGES)? {
+            StepResult::Done => break,
+            StepResult::More => deadline = Instant::now() + busy_timeout,
+            _ if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(10)),
+            _ => {
+                let busy = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
+                return Err(rusqlite::Error::SqliteFailure(busy, None));
+            }
+        }
+    }
+    drop(backup);
+    source.execute_batch("ROLLBACK")
+}
+
+fn is_read_only(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(rusqlite::ErrorCode::ReadOnly)
+}
+
+fn failed(why: impl std::fmt::Display) -> ToolError {
+    ToolError::new(ErrorCode::SnapshotFailed, format!("no snapshot could be made: {why}"))
+}
+
+fn io_failed(path: &Path, error: &std::io::Error) -> ToolError {
+    failed(format!("`{}`: {error}", path.display()))
+}
+
+fn sqlite_failed(path: &Path, error: &rusqlite::Error) -> ToolError {
+    if diagnose::is_busy(error) {
+        return failed(format!(
+            "another process holds the lock of `{}`; try again in a moment",
+            path.display()
+        ));
+    }
+    failed(format!("`{}`: {error}", path.display()))
+}

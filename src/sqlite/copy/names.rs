@@ -1,0 +1,193 @@
+//! The names of snapshots: which database, when, by whom; and which of them rotation may remove.
+//!
+//! Pure. A name is this database's only if it parses to the last byte: files of another database whose
+//! name begins alike are never touched.
+
+use super::SnapshotKind;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// What a snapshot's name says, in the order of its making.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Name {
+    /// `20261130T090102.123Z`
+    pub(super) stamp: String,
+    /// 0, or the number that kept it apart from another of the same millisecond.
+    pub(super) counter: u32,
+    pub(super) kind: SnapshotKind,
+}
+
+impl Name {
+    pub(super) fn new(moment: jiff::Timestamp, counter: u32, kind: SnapshotKind) -> Self {
+        Self { stamp: moment.strftime("%Y%m%dT%H%M%S%.3fZ").to_string(), counter, kind }
+    }
+
+    /// `memory.db.20261130T090102.123Z.auto.db`, with a counter `memory.db.20261130T090102.123Z-2.auto.db`.
+    pub(super) fn file_name(&self, database: &OsStr) -> OsString {
+        let mut name = database.to_os_string();
+        name.push(format!(".{}", self.stamp));
+        if self.counter > 0 {
+            name.push(format!("-{}", self.counter));
+        }
+        name.push(format!(".{}.db", self.kind.as_str()));
+        name
+    }
+
+    /// The name, if `file` is a snapshot of `database`.
+    pub(super) fn parse(database: &OsStr, file: &[u8]) -> Option<Self> {
+        let rest = file.strip_prefix(database.as_bytes())?.strip_prefix(b".")?;
+        let rest = std::str::from_utf8(rest).ok()?.strip_suffix(".db")?;
+        let (rest, kind) = match (rest.strip_suffix(".auto"), rest.strip_suffix(".manual")) {
+            (Some(rest), _) => (rest, SnapshotKind::Auto),
+            (_, Some(rest)) => (rest, SnapshotKind::Manual),
+            _ => return None,
+        };
+        let (stamp, counter) = match rest.split_once('-') {
+            None => (rest, 0),
+            Some((stamp, counter)) if counter.bytes().all(|digit| digit.is_ascii_digit()) => {
+                (stamp, counter.parse().ok()?)
+            }
+            Some(_) => return None,
+        };
+        let shape = b"00000000T000000.000Z";
+        let fits = stamp.len() == shape.len()
+            && stamp.bytes().zip(shape).all(|(byte, shape)| match shape {
+                b'0' => byte.is_ascii_digit(),
+                other => byte == *other,
+            });
+        fits.then(|| Self { stamp: stamp.to_owned(), counter, kind })
+    }
+}
+
+/// The name a snapshot is written under before it is whole: `.<name>.tmp-<random>`.
+pub(super) fn temporary(name: &OsStr) -> OsString {
+    let mut temporary = OsString::from(".");
+    temporary.push(name);
+    temporary.push(format!(".tmp-{}", uuid::Uuid::new_v4().simple()));
+    temporary
+}
+
+/// Whether `file` is a temporary file of a snapshot of `database`, or SQLite's companion of one.
+pub(super) fn is_temporary(database: &OsStr, file: &[u8]) -> bool {
+    let Some(rest) = file.strip_prefix(b".") else { return false };
+    let rest =
+        [&b"-journal"[..], b"-wal", b"-shm"].iter().find_map(|end| rest.strip_suffix(*end)).unwrap_or(rest);
+    let Some((name, random)) = rest.len().checked_sub(32).and_then(|at| rest.split_at_checked(at)) else {
+        return false;
+    };
+    random.iter().all(u8::is_ascii_hexdigit)
+        && name.strip_suffix(b".tmp-").is_some_and(|name| Name::parse(database, name).is_some())
+}
+
+/// `path` with something behind its last character: `memory.db` and `-wal`.
+pub(super) fn with_ending(path: &OsStr, ending: &str) -> OsString {
+    let mut bytes = path.as_bytes().to_vec();
+    bytes.extend_from_slice(ending.as_bytes());
+    OsString::from_vec(bytes)
+}
+
+/// Of the snapshots in a folder, those that `keep` newest of a kind leave over; `written` stays, whatever
+/// its name says about its age.
+pub(super) fn surplus(
+    database: &OsStr,
+    kind: SnapshotKind,
+    keep: usize,
+    written: &OsStr,
+    files: impl IntoIterator<Item = OsString>,
+) -> Vec<OsString> {
+    let mut others: Vec<(Name, OsString)> = files
+        .into_iter()
+        .filter(|file| file != written)
+        .filter_map(|file| Some((Name::parse(database, file.as_bytes())?, file)))
+        .filter(|(name, _)| name.kind == kind)
+        .collect();
+    others.sort_unstable_by(|(one, _), (other, _)| other.cmp(one));
+    others.into_iter().skip(keep.max(1) - 1).map(|(_, file)| file).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_database_moment_and_kind_and_parses_back() {
+        let moment: jiff::Timestamp = "2026-11-30T09:01:02.123456Z".parse().unwrap();
+        for (counter, kind, expected) in [
+            (0, SnapshotKind::Auto, "a b?.db.20261130T090102.123Z.auto.db"),
+            (12, SnapshotKind::Manual, "a b?.db.20261130T090102.123Z-12.manual.db"),
+        ] {
+            let name = Name::new(moment, counter, kind);
+            let file = name.file_name(OsStr::new("a b?.db"));
+            assert_eq!(file, expected);
+            assert_eq!(Name::parse(OsStr::new("a b?.db"), file.as_bytes()), Some(name));
+        }
+        let whole: jiff::Timestamp = "2026-11-30T09:01:02Z".parse().unwrap();
+        assert_eq!(Name::new(whole, 0, SnapshotKind::Auto).stamp, "20261130T090102.000Z");
+    }
+
+    #[test]
+    fn only_this_database_s_own_names_parse() {
+        for file in [
+            "memory.db",
+            "memory.db.old.20261130T090102.123Z.auto.db",
+            "xmemory.db.20261130T090102.123Z.auto.db",
+            "memory.20261130T090102.123Z.auto.db",
+            "memory.db.20261130T090102.123Z.auto.db.20261130T090102.123Z.auto.db",
+            "memory.db.20261130T090102.123Z.auto.db-wal",
+            "memory.db.20261130T090102Z.auto.db",
+            "memory.db.20261130T090102.123Z-x.auto.db",
+            "memory.db.20261130T090102.123Z-.auto.db",
+            "memory.db.20261130T090102.123Z.other.db",
+            "Memory.db.20261130T090102.123Z.auto.db",
+        ] {
+            assert_eq!(Name::parse(OsStr::new("memory.db"), file.as_bytes()), None, "{file}");
+        }
+    }
+
+    #[test]
+    fn rotation_keeps_the_newest_of_the_kind_and_the_one_just_written() {
+        let file =
+            |second: u32, kind: &str| OsString::from(format!("m.db.20261130T0900{second:02}.000Z.{kind}.db"));
+        let mut files: Vec<_> = (1..=5).flat_map(|s| [file(s, "auto"), file(s, "manual")]).collect();
+        files.push("m.db.20261130T090005.000Z-2.auto.db".into());
+        files.push("m.db.x.20261130T090001.000Z.auto.db".into());
+        for (keep, written, expected) in [
+            (6, file(5, "auto"), vec![]),
+            (2, file(5, "auto"), vec![file(4, "auto"), file(3, "auto"), file(2, "auto"), file(1, "auto")]),
+            // The clock was set back: the newest by name are others.
+            (2, file(1, "auto"), vec![file(5, "auto"), file(4, "auto"), file(3, "auto"), file(2, "auto")]),
+            (
+                0,
+                file(1, "auto"),
+                vec![
+                    "m.db.20261130T090005.000Z-2.auto.db".into(),
+                    file(5, "auto"),
+                    file(4, "auto"),
+                    file(3, "auto"),
+                    file(2, "auto"),
+                ],
+            ),
+        ] {
+            assert_eq!(
+                surplus(OsStr::new("m.db"), SnapshotKind::Auto, keep, &written, files.clone()),
+                expected
+            );
+        }
+    }
+
+    #[test]
+    fn temporary_names_are_known_again() {
+        let name =
+            Name::new(jiff::Timestamp::UNIX_EPOCH, 0, SnapshotKind::Auto).file_name(OsStr::new("m.db"));
+        let temporary = temporary(&name);
+        for (database, file, expected) in [
+            ("m.db", temporary.clone(), true),
+            ("m.db", with_ending(&temporary, "-journal"), true),
+            ("other.db", temporary, false),
+            ("m.db", name, false),
+            ("m.db", OsString::from(".m.db.tmp-x"), false),
+        ] {
+            assert_eq!(is_temporary(OsStr::new(database), file.as_bytes()), expected, "{file:?}");
+        }
+    }
+}
