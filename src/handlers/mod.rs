@@ -193,7 +193,8 @@ impl<'a> Call<'a> {
 
     /// Puts the call's row into the log, unless it went with the change, and into the log file.
     pub fn finish(&self, result: &Result<Reply, ToolError>) {
-        let row = match self.notes().recorded.take() {
+        let recorded = self.notes().recorded.take();
+        let row = match recorded {
             Some(row) => row,
             None => {
                 let (rows, error) = match result {

@@ -141,15 +141,19 @@ fn columns_section(text: &mut String, columns: &[Column]) {
 }
 
 fn keys_section(text: &mut String, keys: &[ForeignKey]) {
-    text.push_str("from,to_table,to_column,on_update,on_delete\n");
+    let acts = keys.iter().any(|key| key.on_update != "NO ACTION" || key.on_delete != "NO ACTION");
+    text.push_str("from,to_table,to_column");
+    text.push_str(if acts { ",on_update,on_delete\n" } else { "\n" });
     for key in keys {
         let to: Vec<&str> = key.to.iter().map(|column| column.as_deref().unwrap_or_default()).collect();
         let mut row = Row::new(text);
         row.field(&key.from.join(","));
         row.field(&key.table);
         row.field(&to.join(","));
-        row.field(&key.on_update);
-        row.field(&key.on_delete);
+        if acts {
+            row.field(&key.on_update);
+            row.field(&key.on_delete);
+        }
         row.end();
     }
 }

@@ -40,6 +40,8 @@ pub struct Facts {
     pub trigger_on: Option<String>,
     /// It may change or delete rows that are there: UPDATE, upsert or DELETE, directly or by a trigger.
     pub changes_rows: bool,
+    /// It is a pragma that the policy lists; SQLite does not call every such one read-only.
+    pub pragma: bool,
     /// It reads the server's log, so gathered audit rows must be written first.
     pub reads_log: bool,
 }
@@ -112,6 +114,7 @@ pub fn judge(
         }
     }
     for action in actions {
+        facts.pragma |= action.kind == ActionKind::Pragma;
         if action.kind == ActionKind::Read && is_log(protected, &action.object) {
             facts.reads_log = true;
         }
@@ -121,7 +124,7 @@ pub fn judge(
         row_verdict(policy, protected, objects, action)?;
         note_write(&mut facts, action);
     }
-    if !readonly && facts.written.is_empty() && facts.structural.is_none() {
+    if !readonly && !facts.pragma && facts.written.is_empty() && facts.structural.is_none() {
         return Err(Refusal::Unrecorded);
     }
     Ok(facts)

@@ -64,7 +64,8 @@ fn attempt(
 ) -> Result<TextResult, (Fault, bool)> {
     let plain = |fault: Fault| (fault, false);
     let mut compiled = guarded.compile(policy, read.sql).map_err(plain)?;
-    if !compiled.judged.readonly || compiled.statement.column_count() == 0 {
+    let reads = compiled.judged.readonly || compiled.judged.facts.pragma;
+    if !reads || compiled.statement.column_count() == 0 {
         return Err(plain(Refusal::NotSelect.into()));
     }
     if compiled.judged.facts.reads_log {

@@ -135,11 +135,17 @@ impl Plan {
             return Err(unknown_table(&search.table, &names));
         };
         let visible: Vec<&Column> = columns.iter().filter(|column| column.hidden != 1).collect();
-        let searched = if search.columns.is_empty() {
-            visible.iter().map(|column| column.name.clone()).collect()
+        let searched: Vec<String> = if search.columns.is_empty() {
+            visible.iter().filter(|c| may_hold_text(&c.declared_type)).map(|c| c.name.clone()).collect()
         } else {
-            search.columns.iter().map(|name| real_name(&visible, &table, name)).collect::<Result<_, _>>()?
+            search.columns.iter().map(|name| real_name(&visible, &table, name)).collect::<Result<Vec<_>, _>>()?
         };
+        if searched.is_empty() {
+            return Err(ToolError::arguments(format!(
+                "`{table}` has no column that is declared to hold text: name the ones to search in `columns`"
+            ))
+            .into());
+        }
         let key = match &search.key_column {
             Some(name) => vec![quoted(&real_name(&visible, &table, name)?)],
             None if view => {
@@ -207,6 +213,16 @@ fn real_name(columns: &[&Column], table: &str, wanted: &str) -> Result<String, F
             format!("`{table}` has no column `{wanted}`; {}", near(wanted, &names)),
         )
     })
+}
+
+/// Whether a column of this declared type is searched when none is named: one of INTEGER or REAL
+/// affinity is not (<https://sqlite.org/datatype3.html#determination_of_column_affinity>).
+fn may_hold_text(declared_type: &str) -> bool {
+    let declared = declared_type.to_ascii_uppercase();
+    let has = |part: &str| declared.contains(part);
+    let integer = has("INT");
+    let real = !has("CHAR") && !has("CLOB") && !has("TEXT") && (has("REAL") || has("FLOA") || has("DOUB"));
+    !integer && !real
 }
 
 /// A name of the rowid that no column hides (<https://sqlite.org/rowidtable.html>).
