@@ -41,7 +41,8 @@ impl App {
         let words = surface_settings(&settings);
         let surface = Surface::new(manifest, &settings.profile, &words, settings.read_only)?;
         let session = uuid::Uuid::new_v4().to_string();
-        let audit_log = settings.audit_log.as_ref().map(|path| AuditLog::open(path, &settings.db)).transpose()?;
+        let audit_log =
+            settings.audit_log.as_ref().map(|path| AuditLog::open(path, &settings.db)).transpose()?;
         let store = if settings.read_only {
             None
         } else {

@@ -81,7 +81,7 @@ pub async fn checkpoint(call: &Call<'_>, input: CheckpointInput) -> Result<Reply
 pub async fn verify(call: &Call<'_>, _: VerifyInput) -> Result<Reply, ToolError> {
     let verdict = call.core.reader.verify(reading(call)).await?;
     call.note("ok", verdict.ok);
-    Ok(Reply { text: verdict.to_json().to_string(), rows: u64::try_from(verdict.events).ok() })
+    Ok(Reply { text: verdict.to_json().to_string(), rows: Some(verdict.events) })
 }
 
 /// The resume text.

@@ -103,7 +103,12 @@ impl Core {
             let handler = tool.spec.handler.as_str();
             handler.starts_with("query.") || handler.starts_with("view.")
         };
-        self.surface.tools().iter().filter(runs_sql).find(|tool| tool.policy.id() == policy).map(|t| t.spec.name.clone())
+        self.surface
+            .tools()
+            .iter()
+            .filter(runs_sql)
+            .find(|tool| tool.policy.id() == policy)
+            .map(|t| t.spec.name.clone())
     }
 }
 
@@ -288,7 +293,8 @@ impl<'a> Call<'a> {
             crate::sqlite::params::BindValue::Integer(i64::try_from(self.number).unwrap_or(i64::MAX)),
         ]);
         let work = Work::Read { sql: sql.to_owned(), params, limit: 1, max_rows: 1, caps: self.core.caps() };
-        let terms = Terms { policy: "read", timeout: Duration::from_secs(5), cancel: CancellationToken::new() };
+        let terms =
+            Terms { policy: "read", timeout: Duration::from_secs(5), cancel: CancellationToken::new() };
         let attend = LogKeeper { core: self.core, turn: None };
         let found = self.core.pool.read(work, &terms, &attend).await;
         matches!(found, Ok(Answer::Text(result)) if result.text.contains("\n1\n"))
@@ -354,7 +360,10 @@ pub fn required_text(name: &str, value: &str) -> Result<(), ToolError> {
 /// The error for an answer of another kind of work; it means that this program is wrong.
 #[must_use]
 pub fn unexpected_answer() -> ToolError {
-    ToolError::new(ErrorCode::SqlError, "the worker gave an answer of another kind; this is a fault in the server")
+    ToolError::new(
+        ErrorCode::SqlError,
+        "the worker gave an answer of another kind; this is a fault in the server",
+    )
 }
 
 fn cancelled() -> ToolError {

@@ -104,7 +104,12 @@ pub async fn destroy(call: &Call<'_>, input: DestroyInput) -> Result<Reply, Tool
     }
 }
 
-async fn change(call: &Call<'_>, sql: String, params: Params, turn: &TurnGuard) -> Result<Changed, ToolError> {
+async fn change(
+    call: &Call<'_>,
+    sql: String,
+    params: Params,
+    turn: &TurnGuard,
+) -> Result<Changed, ToolError> {
     let policy = call.tool.policy.policy();
     let mut audit = call.audit_row(None, None);
     let work = Work::Change {
@@ -128,7 +133,8 @@ async fn change(call: &Call<'_>, sql: String, params: Params, turn: &TurnGuard) 
 fn reply(changed: &Changed, more: &str) -> Reply {
     let done = match &changed.structural {
         Some((kind, object)) => {
-            let label = ACTION_WORDS.iter().find(|words| words.kind == *kind).map_or("done", |words| words.label);
+            let label =
+                ACTION_WORDS.iter().find(|words| words.kind == *kind).map_or("done", |words| words.label);
             format!("{label} {object}").trim_end().to_owned()
         }
         None => format!("{} rows affected", changed.rows),

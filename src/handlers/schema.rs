@@ -72,7 +72,9 @@ pub async fn get_schema(call: &Call<'_>, input: GetSchemaInput) -> Result<Reply,
                 return Ok(Reply { text: cap_block(text, call.core.caps().max_result_bytes), rows: shown });
             }
             let hidden = match (input.include_system, schema.hidden) {
-                (false, n) if n > 0 => format!("; {n} of the server's own hidden (include_system: true shows them)"),
+                (false, n) if n > 0 => {
+                    format!("; {n} of the server's own hidden (include_system: true shows them)")
+                }
                 _ => String::new(),
             };
             let trailer = format!("# {} objects{hidden}", schema.definitions.len());
@@ -98,7 +100,9 @@ fn tables_as_csv(tables: &[TableEntry], caps: Caps) -> Reply {
         sink.cell(Cell::Text(table.name.as_bytes()));
         sink.cell(Cell::Text(if table.view { b"view" } else { b"table" }));
         sink.cell(Cell::Integer(i64::from(table.system)));
-        sink.cell(table.rows.map_or(Cell::Null, |rows| Cell::Integer(i64::try_from(rows).unwrap_or(i64::MAX))));
+        sink.cell(
+            table.rows.map_or(Cell::Null, |rows| Cell::Integer(i64::try_from(rows).unwrap_or(i64::MAX))),
+        );
         sink.end_row();
     }
     let rendered = sink.finish(RowCut::None);

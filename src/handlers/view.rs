@@ -31,7 +31,9 @@ pub async fn create(call: &Call<'_>, input: CreateInput) -> Result<Reply, ToolEr
     call.note("replace", input.replace);
     check_name(&input.name)?;
     if input.description.as_ref().is_some_and(|text| text.chars().count() > MAX_DESCRIPTION_CHARS) {
-        return Err(ToolError::arguments(format!("`description` must have at most {MAX_DESCRIPTION_CHARS} characters")));
+        return Err(ToolError::arguments(format!(
+            "`description` must have at most {MAX_DESCRIPTION_CHARS} characters"
+        )));
     }
     let turn = call.turn().await?;
     let mut audit = call.audit_row(Some(0), None);
@@ -69,7 +71,9 @@ fn check_name(name: &str) -> Result<(), ToolError> {
         )));
     }
     if name.to_ascii_lowercase().starts_with("sqlite_") {
-        return Err(ToolError::arguments("`name` must not begin with `sqlite_`, which SQLite keeps for itself"));
+        return Err(ToolError::arguments(
+            "`name` must not begin with `sqlite_`, which SQLite keeps for itself",
+        ));
     }
     Ok(())
 }

@@ -79,11 +79,7 @@ impl Refusal {
     /// The refusal of one action.
     #[must_use]
     pub fn action(action: &Action) -> Self {
-        Self::Action {
-            kind: action.kind,
-            object: action.object.clone(),
-            accessor: action.accessor.clone(),
-        }
+        Self::Action { kind: action.kind, object: action.object.clone(), accessor: action.accessor.clone() }
     }
 
     /// The words for an agent that called `tool`.
@@ -106,10 +102,8 @@ impl Refusal {
             Self::Action { kind, accessor, .. } => {
                 let entry = words.iter().find(|entry| entry.kind == *kind);
                 let label = entry.map_or("this statement", |entry| entry.label);
-                let through = accessor
-                    .as_ref()
-                    .map(|name| format!(" (it comes through `{name}`)"))
-                    .unwrap_or_default();
+                let through =
+                    accessor.as_ref().map(|name| format!(" (it comes through `{name}`)")).unwrap_or_default();
                 let text = format!("{label} is not allowed in {tool}{through}");
                 let reason = entry.map_or("", |entry| entry.reason);
                 let text = match entry.and_then(|entry| entry.instead) {
@@ -122,16 +116,20 @@ impl Refusal {
             Self::Protected { object } => refused(format!(
                 "`{object}` belongs to the server and cannot be changed by any tool; read it with SELECT"
             )),
-            Self::Internal { object } => refused(format!("`{object}` is kept by SQLite itself and cannot be written")),
-            Self::Statistics { object } => {
-                refused(format!("`{object}` is kept by ANALYZE and cannot be edited; run ANALYZE to refresh it"))
+            Self::Internal { object } => {
+                refused(format!("`{object}` is kept by SQLite itself and cannot be written"))
             }
+            Self::Statistics { object } => refused(format!(
+                "`{object}` is kept by ANALYZE and cannot be edited; run ANALYZE to refresh it"
+            )),
             Self::Pragma { name, with_value } => refused(if *with_value {
                 format!("PRAGMA {name} with a value is not allowed in {tool}; pragmas can be read, not set")
             } else {
                 format!("PRAGMA {name} is not allowed in {tool}; docs/POLICY.md lists the pragmas that are")
             }),
-            Self::Function { name } => refused(format!("the function `{name}` is not authorized in any tool")),
+            Self::Function { name } => {
+                refused(format!("the function `{name}` is not authorized in any tool"))
+            }
             Self::Module { name } => refused(format!(
                 "CREATE VIRTUAL TABLE with the module `{name}` is not allowed; fts5, fts4, fts3 and rtree are"
             )),
@@ -144,7 +142,12 @@ impl Refusal {
             ),
             Self::OnlyAdds => ToolError::new(
                 ErrorCode::Refused,
-                send_to("write", format!("a statement that only adds does not belong in {tool}; nothing was run and no snapshot made")),
+                send_to(
+                    "write",
+                    format!(
+                        "a statement that only adds does not belong in {tool}; nothing was run and no snapshot made"
+                    ),
+                ),
             ),
             Self::TextCommand { table, command } => {
                 let what = command.as_ref().map_or_else(
@@ -155,7 +158,9 @@ impl Refusal {
             }
             Self::Overwrites { rows, cap } => refused(send_to(
                 "destroy",
-                format!("the statement would overwrite {rows} existing rows, more than {cap}; it was rolled back. narrow it with WHERE"),
+                format!(
+                    "the statement would overwrite {rows} existing rows, more than {cap}; it was rolled back. narrow it with WHERE"
+                ),
             )),
             Self::NotSelect => ToolError::new(
                 ErrorCode::NotSelect,

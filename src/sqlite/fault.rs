@@ -80,17 +80,23 @@ pub fn tool_error(error: &rusqlite::Error) -> ToolError {
     }
     let code = error.sqlite_error_code();
     let (code, hint) = match code {
-        Some(Primary::TooBig) => (ErrorCode::TooBig, "; a value or statement is over the size limit: work on a part of it"),
-        Some(Primary::OutOfMemory) => {
-            (ErrorCode::TooBig, "; the statement needs more memory than a worker may use: work on a part of it")
+        Some(Primary::TooBig) => {
+            (ErrorCode::TooBig, "; a value or statement is over the size limit: work on a part of it")
         }
+        Some(Primary::OutOfMemory) => (
+            ErrorCode::TooBig,
+            "; the statement needs more memory than a worker may use: work on a part of it",
+        ),
         Some(Primary::DatabaseBusy | Primary::DatabaseLocked) => {
             (ErrorCode::Busy, "; another process holds the lock: try again")
         }
-        Some(Primary::DatabaseCorrupt | Primary::NotADatabase) => {
-            (ErrorCode::Corrupt, "; the file is damaged: run PRAGMA integrity_check, restore a snapshot if it finds faults")
+        Some(Primary::DatabaseCorrupt | Primary::NotADatabase) => (
+            ErrorCode::Corrupt,
+            "; the file is damaged: run PRAGMA integrity_check, restore a snapshot if it finds faults",
+        ),
+        Some(Primary::DiskFull) => {
+            (ErrorCode::SqlError, "; nothing was changed: make room on the disk and try again")
         }
-        Some(Primary::DiskFull) => (ErrorCode::SqlError, "; nothing was changed: make room on the disk and try again"),
         _ => (code_of_words(&words), ""),
     };
     ToolError::new(code, format!("{words}{hint}"))

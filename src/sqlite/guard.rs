@@ -109,8 +109,7 @@ impl Guarded {
         watch: Watch,
     ) -> rusqlite::Result<Self> {
         let reads = kind == ConnectionKind::ReadOnly;
-        let access =
-            if reads { OpenFlags::SQLITE_OPEN_READ_ONLY } else { OpenFlags::SQLITE_OPEN_READ_WRITE };
+        let access = if reads { OpenFlags::SQLITE_OPEN_READ_ONLY } else { OpenFlags::SQLITE_OPEN_READ_WRITE };
         let mut conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         restrict(&conn)?;
         let heap = if reads { READ_HEAP_BYTES } else { WRITE_HEAP_BYTES };
@@ -129,9 +128,7 @@ impl Guarded {
             approved: None,
         }));
         let listener = Arc::clone(&ears);
-        conn.authorizer(Some(move |context: AuthContext<'_>| {
-            lock(&listener).answer(&context)
-        }))?;
+        conn.authorizer(Some(move |context: AuthContext<'_>| lock(&listener).answer(&context)))?;
         let progress = watch.clone();
         conn.progress_handler(PROGRESS_OPS, Some(move || progress.must_stop()))?;
         let busy = watch.clone();
@@ -230,10 +227,8 @@ impl Guarded {
     #[must_use]
     pub fn surprised(&self, policy: &Policy, sql: &str) -> bool {
         let surprised = self.hear(|ears| ears.phase == Phase::Run && ears.refused.is_some());
-        if surprised {
-            if let Some(of_policy) = self.judged.borrow_mut().get_mut(policy.id) {
-                of_policy.remove(sql);
-            }
+        if surprised && let Some(of_policy) = self.judged.borrow_mut().get_mut(policy.id) {
+            of_policy.remove(sql);
         }
         surprised
     }
@@ -471,9 +466,7 @@ fn action_of(context: &AuthContext<'_>) -> Action {
         AuthAction::Read { table_name, column_name } => (ActionKind::Read, table_name, text(column_name)),
         AuthAction::Select => (ActionKind::Select, "", None),
         AuthAction::Transaction { .. } => (ActionKind::Transaction, "", None),
-        AuthAction::Update { table_name, column_name } => {
-            (ActionKind::Update, table_name, text(column_name))
-        }
+        AuthAction::Update { table_name, column_name } => (ActionKind::Update, table_name, text(column_name)),
         AuthAction::Attach { filename } => (ActionKind::Attach, filename, None),
         AuthAction::Detach { database_name } => (ActionKind::Detach, database_name, None),
         // The fourth argument of ALTER TABLE is the table; it is what policies and messages name.

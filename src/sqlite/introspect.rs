@@ -254,8 +254,8 @@ pub(super) fn table_names(conn: &Connection) -> rusqlite::Result<Vec<String>> {
                WHERE schema = 'main' AND type <> 'shadow' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
                ORDER BY name COLLATE NOCASE LIMIT 500";
     let mut statement = conn.prepare_cached(sql)?;
-    let names = statement.query_map([], |row| row.get(0))?.collect();
-    names
+
+    statement.query_map([], |row| row.get(0))?.collect()
 }
 
 /// The error for a table that is not there, with near names first.
@@ -281,16 +281,22 @@ pub(super) fn near(wanted: &str, names: &[String]) -> String {
     } else if close.is_empty() {
         format!("there are {}", list(names.iter().take(20).collect()))
     } else {
-        let rest = names.iter().filter(|name| !close.iter().any(|(_, c)| c == name)).take(10).collect::<Vec<_>>();
+        let rest =
+            names.iter().filter(|name| !close.iter().any(|(_, c)| c == name)).take(10).collect::<Vec<_>>();
         let near = list(close.iter().take(5).map(|(_, name)| *name).collect());
-        if rest.is_empty() { format!("near is {near}") } else { format!("near is {near}; there are also {}", list(rest)) }
+        if rest.is_empty() {
+            format!("near is {near}")
+        } else {
+            format!("near is {near}; there are also {}", list(rest))
+        }
     }
 }
 
 pub(super) fn columns(conn: &Connection, table: &str) -> rusqlite::Result<Vec<Column>> {
     let sql = "SELECT cid, name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?1)";
     let mut statement = conn.prepare_cached(sql)?;
-    let columns = statement
+
+    statement
         .query_map([table], |row| {
             Ok(Column {
                 cid: row.get(0)?,
@@ -302,8 +308,7 @@ pub(super) fn columns(conn: &Connection, table: &str) -> rusqlite::Result<Vec<Co
                 hidden: row.get(6)?,
             })
         })?
-        .collect();
-    columns
+        .collect()
 }
 
 fn foreign_keys(conn: &Connection, table: &str) -> rusqlite::Result<Vec<ForeignKey>> {

@@ -24,7 +24,8 @@ impl Catalog {
     /// # Errors
     /// What SQLite reports, for a damaged schema say.
     pub fn read(conn: &Connection) -> rusqlite::Result<Self> {
-        let mut statement = conn.prepare_cached("SELECT name, type, wr FROM pragma_table_list WHERE schema = 'main'")?;
+        let mut statement =
+            conn.prepare_cached("SELECT name, type, wr FROM pragma_table_list WHERE schema = 'main'")?;
         let mut rows = statement.query([])?;
         let mut kinds = HashMap::new();
         while let Some(row) = rows.next()? {

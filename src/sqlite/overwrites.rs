@@ -109,7 +109,14 @@ impl Scope {
 
     /// Rows that were overwritten.
     #[must_use]
-    pub fn overwritten(&self, before: &Counts, after: &Counts, total_changes: u64, changes: u64, seen: &Seen) -> u64 {
+    pub fn overwritten(
+        &self,
+        before: &Counts,
+        after: &Counts,
+        total_changes: u64,
+        changes: u64,
+        seen: &Seen,
+    ) -> u64 {
         let delta = |table: &String| {
             let get = |counts: &Counts| counts.get(table).copied().unwrap_or_default();
             get(after) - get(before)
@@ -151,8 +158,10 @@ fn unique_index_count(conn: &Connection, table: &str) -> rusqlite::Result<i64> {
 /// # Errors
 /// What SQLite reports when the file cannot be opened.
 pub fn committed_view(path: &Path) -> rusqlite::Result<Connection> {
-    let conn =
-        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    let conn = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
     conn.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     conn.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     conn.busy_timeout(std::time::Duration::ZERO)?;

@@ -110,7 +110,8 @@ fn bind_named(statement: &mut Statement<'_>, values: &[(String, BindValue)]) -> 
                 "parameter {index} is a bare `?` and has no name: give `params` as an array"
             )));
         };
-        let found = values.iter().position(|(given, _)| given == name || name.get(1..) == Some(given.as_str()));
+        let found =
+            values.iter().position(|(given, _)| given == name || name.get(1..) == Some(given.as_str()));
         let Some(found) = found else {
             return Err(wrong(format!("parameter `{name}` is missing from `params`")));
         };

@@ -96,8 +96,12 @@ pub fn run(
             for (at, column) in plan.searched.iter().enumerate() {
                 match row.get_ref(keys + at)? {
                     ValueRef::Text(text) => report.value(&pattern, &key, column, text),
-                    ValueRef::Integer(value) => report.value(&pattern, &key, column, value.to_string().as_bytes()),
-                    ValueRef::Real(value) => report.value(&pattern, &key, column, format!("{value:?}").as_bytes()),
+                    ValueRef::Integer(value) => {
+                        report.value(&pattern, &key, column, value.to_string().as_bytes())
+                    }
+                    ValueRef::Real(value) => {
+                        report.value(&pattern, &key, column, format!("{value:?}").as_bytes())
+                    }
                     ValueRef::Null | ValueRef::Blob(_) => {}
                 }
             }
@@ -138,7 +142,11 @@ impl Plan {
         let searched: Vec<String> = if search.columns.is_empty() {
             visible.iter().filter(|c| may_hold_text(&c.declared_type)).map(|c| c.name.clone()).collect()
         } else {
-            search.columns.iter().map(|name| real_name(&visible, &table, name)).collect::<Result<Vec<_>, _>>()?
+            search
+                .columns
+                .iter()
+                .map(|name| real_name(&visible, &table, name))
+                .collect::<Result<Vec<_>, _>>()?
         };
         if searched.is_empty() {
             return Err(ToolError::arguments(format!(
@@ -189,8 +197,11 @@ fn check_filter(guarded: &Guarded, policy: &'static Policy, filter: &str, plan: 
     }
     let alone = format!("SELECT (\n{filter}\n) FROM main.{}", quoted(&plan.table));
     let compiled = guarded.compile(policy, &alone).map_err(|fault| match fault {
-        Fault::Error(error) if error.code == ErrorCode::SyntaxError || error.code == ErrorCode::MultipleStatements => {
-            ToolError::new(error.code, format!("`where` must be one SQL expression: {}", error.message)).into()
+        Fault::Error(error)
+            if error.code == ErrorCode::SyntaxError || error.code == ErrorCode::MultipleStatements =>
+        {
+            ToolError::new(error.code, format!("`where` must be one SQL expression: {}", error.message))
+                .into()
         }
         other => other,
     })?;

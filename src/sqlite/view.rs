@@ -4,8 +4,8 @@
 //! nothing but create that view.
 
 use super::fault::Fault;
-use super::objects::{Catalog, quoted};
 use super::ledger::insert_audit;
+use super::objects::{Catalog, quoted};
 use super::write::{Moments, Writer};
 use crate::audit::AuditRow;
 use crate::error::ErrorCode;
@@ -97,7 +97,8 @@ impl Writer {
         let replaced = match Catalog::read(conn).map_err(fault)?.kind(view.name) {
             None => None,
             Some(ObjectKind::View) if view.replace => {
-                let sql = "SELECT sql FROM main.sqlite_schema WHERE type = 'view' AND name = ?1 COLLATE NOCASE";
+                let sql =
+                    "SELECT sql FROM main.sqlite_schema WHERE type = 'view' AND name = ?1 COLLATE NOCASE";
                 let old: String = conn.query_row(sql, [view.name], |row| row.get(0)).map_err(fault)?;
                 conn.execute_batch(&format!("DROP VIEW main.{name}")).map_err(fault)?;
                 Some(old)
@@ -149,7 +150,10 @@ fn definition(name: &str, description: Option<&str>, select: &str) -> String {
 /// Whitespace of any kind, control characters and NUL become single spaces, so that the text cannot
 /// leave its comment.
 fn one_line(text: &str) -> String {
-    text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).collect::<Vec<_>>().join(" ")
+    text.split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|w| !w.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn with_old_definition(detail: Option<&str>, old: &str) -> String {

@@ -114,7 +114,10 @@ impl Writer {
                 Ok(changed) => return Ok(changed),
             }
         }
-        Err(Fault::error(crate::error::ErrorCode::Busy, "the schema keeps changing under the statement: try again"))
+        Err(Fault::error(
+            crate::error::ErrorCode::Busy,
+            "the schema keeps changing under the statement: try again",
+        ))
     }
 
     fn attempt(
@@ -166,17 +169,17 @@ impl Writer {
         let total_before = self.guarded.trusted().total_changes();
         let (returning, mut changed) = self.step(policy, change)?;
         let total = self.guarded.trusted().total_changes().saturating_sub(total_before);
-        if let Some((cap, scope)) = &scope {
-            if scope.worth_counting(total, *cap) {
-                let before = match before_here {
-                    Some(counts) => counts,
-                    None => self.count_beside(scope)?,
-                };
-                let after = scope.count(self.guarded.trusted()).map_err(|e| self.fault(&e))?;
-                let rows = scope.overwritten(&before, &after, total, changed.rows, &self.seen);
-                if rows > *cap {
-                    return Err(Retry::No(Refusal::Overwrites { rows, cap: *cap }.into()));
-                }
+        if let Some((cap, scope)) = &scope
+            && scope.worth_counting(total, *cap)
+        {
+            let before = match before_here {
+                Some(counts) => counts,
+                None => self.count_beside(scope)?,
+            };
+            let after = scope.count(self.guarded.trusted()).map_err(|e| self.fault(&e))?;
+            let rows = scope.overwritten(&before, &after, total, changed.rows, &self.seen);
+            if rows > *cap {
+                return Err(Retry::No(Refusal::Overwrites { rows, cap: *cap }.into()));
             }
         }
         if let Some(table) = &judged.facts.trigger_on {
@@ -382,6 +385,6 @@ fn fill(
 
 fn writable_columns(conn: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
     let mut statement = conn.prepare("SELECT name FROM pragma_table_xinfo(?1) WHERE hidden IN (0, 1)")?;
-    let names = statement.query_map([table], |row| row.get(0))?.collect();
-    names
+
+    statement.query_map([table], |row| row.get(0))?.collect()
 }

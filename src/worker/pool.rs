@@ -3,7 +3,9 @@
 //! It gives a job to a free worker, keeps its time, passes cancellation on, and replaces a worker that
 //! overran or died. It does not know what the jobs mean.
 
-use super::protocol::{Answer, FrameError, FromWorker, Job, Order, Setup, ToWorker, Work, body_length, decode, encode};
+use super::protocol::{
+    Answer, FrameError, FromWorker, Job, Order, Setup, ToWorker, Work, body_length, decode, encode,
+};
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
 use crate::sqlite::fault::Fault;
@@ -35,7 +37,8 @@ const COMMIT_GRACE: Duration = Duration::from_secs(120);
 const START_GRACE: Duration = Duration::from_secs(30);
 
 /// Environment a worker keeps: where temporary files go. Nothing else of the server's reaches it.
-const KEPT_ENVIRONMENT: &[&str] = &["SQLITE_TMPDIR", "TMPDIR", "RUST_BACKTRACE", "LLVM_PROFILE_FILE", "SystemRoot", "TEMP", "TMP"];
+const KEPT_ENVIRONMENT: &[&str] =
+    &["SQLITE_TMPDIR", "TMPDIR", "RUST_BACKTRACE", "LLVM_PROFILE_FILE", "SystemRoot", "TEMP", "TMP"];
 
 /// Why a job has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,7 +151,8 @@ impl Pool {
         cancel: &CancellationToken,
     ) -> Result<SnapshotDone, ToolError> {
         let failed = |words: String| ToolError::new(ErrorCode::SnapshotFailed, words);
-        let mut worker = Worker::spawn().map_err(|error| failed(format!("a worker cannot be started: {error}")))?;
+        let mut worker =
+            Worker::spawn().map_err(|error| failed(format!("a worker cannot be started: {error}")))?;
         let made = async {
             worker.send(&Order::Snapshot(request)).await?;
             worker.receive::<FromWorker>().await
@@ -173,7 +177,8 @@ impl Pool {
     }
 
     async fn start(&self, writes: bool) -> Result<Worker, JobError> {
-        let mut worker = Worker::spawn().map_err(|error| JobError::Lost(format!("a worker cannot be started: {error}")))?;
+        let mut worker = Worker::spawn()
+            .map_err(|error| JobError::Lost(format!("a worker cannot be started: {error}")))?;
         let setup = Setup {
             path: self.path.clone(),
             writes,
@@ -274,10 +279,11 @@ impl Clock {
     }
 
     fn resume(&mut self) {
-        if let Some((since, kill_at)) = self.paused.take() {
-            if !self.committing && !self.cancelled {
-                self.kill_at = kill_at + since.elapsed();
-            }
+        if let Some((since, kill_at)) = self.paused.take()
+            && !self.committing
+            && !self.cancelled
+        {
+            self.kill_at = kill_at + since.elapsed();
         }
     }
 

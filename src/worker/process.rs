@@ -4,7 +4,9 @@
 //! over stdin; when stdin closes the process ends at once, and an open transaction ends with it. It
 //! writes nothing to stdout but frames, and opens no file but the database it was told.
 
-use super::protocol::{Answer, FrameError, FromWorker, Job, Order, Setup, ToWorker, Work, body_length, decode, encode};
+use super::protocol::{
+    Answer, FrameError, FromWorker, Job, Order, Setup, ToWorker, Work, body_length, decode, encode,
+};
 use crate::generated::{POLICIES, PROTECTED};
 use crate::policy::{ConnectionKind, Policy};
 use crate::sqlite::fault::Fault;
@@ -97,7 +99,8 @@ impl Bench {
                 query::run(self.guarded(), policy, read, &mut || moments.before_log()).map(Answer::Text)
             }
             Work::Search(search) => {
-                search_rows::run(self.guarded(), policy, &search, &mut || moments.before_log()).map(Answer::Text)
+                search_rows::run(self.guarded(), policy, &search, &mut || moments.before_log())
+                    .map(Answer::Text)
             }
             Work::Tables { counts } => self.guarded().tables(counts).map(Answer::Tables),
             Work::Describe { table, count } => {
@@ -131,9 +134,10 @@ impl Bench {
     fn writer(&mut self) -> Result<&mut Writer, Fault> {
         match self {
             Self::Writes(writer) => Ok(writer),
-            Self::Reads(_) => {
-                Err(Fault::error(crate::error::ErrorCode::SqlError, "a change was sent to a worker that only reads"))
-            }
+            Self::Reads(_) => Err(Fault::error(
+                crate::error::ErrorCode::SqlError,
+                "a change was sent to a worker that only reads",
+            )),
         }
     }
 }
@@ -177,8 +181,7 @@ fn watch_over(pipe: &Pipe, current: &Arc<AtomicU64>, busy_timeout: Duration) -> 
         Box::new(move || asked.interrupted(asked_job.load(Ordering::Relaxed))),
         Box::new(move |waiting| {
             let job = told_job.load(Ordering::Relaxed);
-            let message =
-                if waiting { FromWorker::Waiting { job } } else { FromWorker::Started { job } };
+            let message = if waiting { FromWorker::Waiting { job } } else { FromWorker::Started { job } };
             let _ = told.send(&message);
         }),
     )
