@@ -76,7 +76,7 @@ impl App {
             self.note_unknown(tool);
             return None;
         };
-        let call = Call::new(&self.core, active, context.cancel, context.progress);
+        let call = Call::new(&self.core, &active.spec.name, active.policy, context.cancel, context.progress);
         let names: Vec<String> = given.iter().flat_map(Map::keys).take(20).cloned().collect();
         let result = match arguments::check(&active.spec, &self.words, given) {
             Ok(arguments) => dispatch(active.tool, &call, arguments).await,

@@ -6,7 +6,7 @@
 //!
 //! - [`error`], [`os_path`], [`spec`]: errors and exit statuses; paths in messages; the YAML model, its checks and diagnostics
 //! - `codegen`: spec to text, for build.rs and tests
-//! - [`generated`], [`policy`], [`chain`], [`render`], [`search`], [`surface`], [`audit`], [`outcome`]: what the
+//! - [`generated`], [`policy`], [`chain`], [`render`], [`results`], [`search`], [`surface`], [`audit`], [`outcome`]: what the
 //!   build made of the YAML files; verdicts over what a statement does; the memory's hashes; CSV; patterns and
 //!   snippets; the active tools and their arguments; a call's log row, surroundings and outcome
 //! - [`sqlite`]: the only place that opens a connection
@@ -32,6 +32,7 @@ pub mod outcome;
 pub mod policy;
 pub mod program;
 pub mod render;
+pub mod results;
 pub mod search;
 pub mod server;
 pub mod spec;

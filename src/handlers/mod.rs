@@ -14,7 +14,7 @@ pub mod view;
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
 use crate::error::{ErrorCode, ToolError};
-use crate::generated::{ACTION_WORDS, MANIFEST_SHA256, POLICY_SHA256};
+use crate::generated::{ACTION_WORDS, MANIFEST_SHA256, POLICY_SHA256, PolicyId};
 use crate::outcome::ProgressReporter;
 use crate::policy::Refusal;
 use crate::render::Caps;
@@ -125,8 +125,10 @@ pub struct Reply {
 pub struct Call<'a> {
     /// The server's parts.
     pub core: &'a Core,
-    /// The tool that was called.
-    pub tool: &'a ActiveTool,
+    /// What was called, as the log names it: a tool, or a request such as `resources/read`.
+    pub name: &'a str,
+    /// The policy it runs under.
+    pub policy: PolicyId,
     /// Cancelled when the client no longer wants the answer.
     pub cancel: CancellationToken,
     /// Where to report progress, if the client asked.
@@ -149,13 +151,24 @@ impl<'a> Call<'a> {
     #[must_use]
     pub fn new(
         core: &'a Core,
-        tool: &'a ActiveTool,
+        name: &'a str,
+        policy: PolicyId,
         cancel: CancellationToken,
         progress: Option<ProgressReporter>,
     ) -> Self {
         let number = core.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let ts = timestamp(jiff::Timestamp::now());
-        Self { core, tool, cancel, progress, number, began: Instant::now(), ts, notes: Mutex::default() }
+        Self {
+            core,
+            name,
+            policy,
+            cancel,
+            progress,
+            number,
+            began: Instant::now(),
+            ts,
+            notes: Mutex::default(),
+        }
     }
 
     /// Notes the statement or pattern for the log.
@@ -180,7 +193,7 @@ impl<'a> Call<'a> {
         AuditRow {
             ts: self.ts.clone(),
             session: self.core.session.clone(),
-            tool: self.tool.spec.name.clone(),
+            tool: self.name.to_owned(),
             query: notes.query.clone(),
             ok: error.is_none(),
             rows: rows.and_then(|rows| i64::try_from(rows).ok()),
@@ -275,7 +288,7 @@ impl<'a> Call<'a> {
 
     fn terms(&self) -> Terms {
         Terms {
-            policy: self.tool.policy.id(),
+            policy: self.policy.id(),
             timeout: self.core.settings.query_timeout,
             cancel: self.cancel.clone(),
         }
@@ -315,7 +328,7 @@ impl<'a> Call<'a> {
     }
 
     fn refusal(&self, refusal: &Refusal) -> ToolError {
-        refusal.words(&self.tool.spec.name, ACTION_WORDS, &|policy| self.core.tool_of(policy))
+        refusal.words(self.name, ACTION_WORDS, &|policy| self.core.tool_of(policy))
     }
 
     fn stopped(&self, stop: Stop) -> ToolError {

@@ -110,7 +110,7 @@ async fn change(
     params: Params,
     turn: &TurnGuard,
 ) -> Result<Changed, ToolError> {
-    let policy = call.tool.policy.policy();
+    let policy = call.policy.policy();
     let mut audit = call.audit_row(None, None);
     let work = Work::Change {
         sql,

@@ -4,6 +4,7 @@
 
 pub mod cell;
 pub mod csv;
+pub mod markdown;
 pub mod trailer;
 
 pub use cell::{write_cell, write_field};
