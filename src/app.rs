@@ -52,8 +52,15 @@ impl App {
                 busy_timeout: settings.busy_timeout,
             })?)
         };
-        let reader = Reader::open(settings.db.clone(), settings.busy_timeout)?;
-        let pool = Pool::new(settings.db.clone(), settings.busy_timeout);
+        let reads_chain = surface.tools().iter().any(|tool| tool.spec.handler.starts_with("chain."));
+        let reader = if reads_chain {
+            Some(Reader::open(settings.db.clone(), settings.busy_timeout)?)
+        } else {
+            // Nothing of this process holds the file; the workers open it.
+            crate::sqlite::open::check(&settings.db, settings.busy_timeout, settings.immutable)?;
+            None
+        };
+        let pool = Pool::new(settings.db.clone(), settings.busy_timeout, settings.immutable);
         let core = Core::new(settings, surface, pool, store, reader, session, audit_log);
         Ok(Self { core, words, running: AtomicUsize::new(0), idle: Notify::new() })
     }
@@ -107,7 +114,7 @@ impl App {
 
     fn outcome(&self, result: Result<Reply, ToolError>) -> Outcome {
         match result {
-            Ok(reply) => Outcome::success(reply.text),
+            Ok(reply) => Outcome { text: reply.text, structured: reply.structured, error: None },
             Err(error) => match self.core.surface.profile().errors {
                 ErrorStyle::Plain => Outcome::failure(error.code, error.message),
                 ErrorStyle::Coded => {

@@ -4,7 +4,7 @@
 //!
 //! Agent SQL, in a worker process, behind the authorizer, limits and a watch:
 //! - [`guard`], [`watch`], [`objects`], [`fault`], [`params`]: the connection and how a statement gets onto it
-//! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`]: what runs on it
+//! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`], [`sample`], [`plan`]: what runs on it
 //! - [`overwrites`], [`text_command`]: what a change overwrites, what an insert into a full-text table asks for
 //!
 //! The server's own connections, fixed SQL only:
@@ -28,9 +28,11 @@ pub mod objects;
 pub mod open;
 pub mod overwrites;
 pub mod params;
+pub mod plan;
 pub mod query;
 pub mod readout;
 mod rows;
+pub mod sample;
 pub mod search_rows;
 pub mod stored_sql;
 pub mod tables;
