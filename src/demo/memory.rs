@@ -6,12 +6,12 @@ use super::show::{Act, Ends, Part, Scene, Show};
 use serde_json::json;
 
 /// The demo.
-pub static SHOW: Show = Show {
+pub(super) static SHOW: Show = Show {
     profile: "memory",
     wal: true,
     opening: "\
-Indelible gives an AI agent one SQLite file to work in and to remember with. You
-are about to watch an agent use it on a small music store. The agent's lines are
+Indelible gives an AI agent one SQLite file to work in and to remember with. You \
+are about to watch an agent use it on a small music store. The agent's lines are \
 scripted; the server is real, and so is every answer: -> is sent, <- comes back.",
     parts: &[
         Part {
@@ -19,7 +19,7 @@ scripted; the server is real, and so is every answer: -> is sent, <- comes back.
             scenes: &[
                 Scene {
                     says: "The agent's program starts the server and asks which tools there are.",
-                    act: Act::ListTools,
+                    act: Act::Start,
                 },
                 Scene {
                     says: "Resume first: did an earlier session leave anything? No, this is the first.",
@@ -36,7 +36,7 @@ scripted; the server is real, and so is every answer: -> is sent, <- comes back.
                         tool: "list_tables",
                         arguments: || json!({}),
                         ends: Ends::Well("tracks,table,0,"),
-                        lines: 14,
+                        lines: 15,
                     },
                 },
                 Scene {
@@ -45,11 +45,11 @@ scripted; the server is real, and so is every answer: -> is sent, <- comes back.
                         tool: "describe_table",
                         arguments: || json!({"table": "invoice_lines"}),
                         ends: Ends::Well("# foreign_keys"),
-                        lines: 10,
+                        lines: 20,
                     },
                 },
                 Scene {
-                    says: "Ask a question in SQL: what sold best in 2025? The date is bound, not pasted in.",
+                    says: "Ask in SQL: what sold best in 2025? The date is bound, not pasted in.",
                     act: Act::Call {
                         tool: "read_query",
                         arguments: || {
@@ -85,7 +85,7 @@ scripted; the server is real, and so is every answer: -> is sent, <- comes back.
                     },
                 },
                 Scene {
-                    says: "And a finding is worth remembering: an event can never be changed.",
+                    says: "A finding is worth remembering. Once written, no tool can change or delete it.",
                     act: Act::Call {
                         tool: "append_event",
                         arguments: || json!({"kind": "finding", "content": "Rock earned most in 2025."}),
@@ -100,8 +100,8 @@ scripted; the server is real, and so is every answer: -> is sent, <- comes back.
             headline: "MISTAKES: what the server does not let happen",
             scenes: &[
                 Scene {
-                    says: "Customers who never bought anything are to go. The agent deletes with the tool \
-                        for reading; it is refused, and told which tool is right.",
+                    says: "Customers who never bought anything are to go. The agent takes the reading tool: \
+                        refused, and told which tool is right.",
                     act: Act::Call {
                         tool: "read_query",
                         arguments: || {
@@ -130,8 +130,8 @@ scripted; the server is real, and so is every answer: -> is sent, <- comes back.
                     },
                 },
                 Scene {
-                    says: "One album shall cost 1.49 a track, but the WHERE is forgotten. That would \
-                        overwrite far more than a correction does: rolled back.",
+                    says: "One album is to cost 1.49 a track, but the agent forgets the WHERE. That would \
+                        overwrite every track; it is rolled back, and nothing has changed.",
                     act: Act::Call {
                         tool: "write_query",
                         arguments: || json!({"query": "UPDATE tracks SET price_cents = 149"}),
@@ -140,7 +140,7 @@ scripted; the server is real, and so is every answer: -> is sent, <- comes back.
                     },
                 },
                 Scene {
-                    says: "With its WHERE it is a correction, and goes through.",
+                    says: "With the WHERE it is a correction, and goes through.",
                     act: Act::Call {
                         tool: "write_query",
                         arguments: || {
@@ -208,14 +208,14 @@ scripted; the server is real, and so is every answer: -> is sent, <- comes back.
             moral: "",
         },
         Part {
-            headline: "SECOND SESSION: a new agent that knows nothing",
+            headline: "SECOND SESSION: picking up the thread",
             scenes: &[
                 Scene {
-                    says: "The server is stopped, and started again for an agent with an empty context.",
+                    says: "The server is stopped. Later it is started again, for an agent that knows nothing.",
                     act: Act::Restart,
                 },
                 Scene {
-                    says: "One call, and it knows where the work stands and that nobody touched the record.",
+                    says: "One call tells it where the work stands, and that nobody touched the record.",
                     act: Act::Call {
                         tool: "get_resume_context",
                         arguments: || json!({}),
@@ -248,7 +248,7 @@ scripted; the server is real, and so is every answer: -> is sent, <- comes back.
                     },
                 },
                 Scene {
-                    says: "The whole memory can be checked at any time: each event's hash covers the one before.",
+                    says: "The memory can be checked at any time: each event's hash covers the one before.",
                     act: Act::Call {
                         tool: "verify_chain",
                         arguments: || json!({}),
@@ -264,14 +264,24 @@ scripted; the server is real, and so is every answer: -> is sent, <- comes back.
             scenes: &[
                 Scene {
                     says: "Whoever has the file needs no server. On a copy, somebody now opens it with plain \
-                        SQLite (!!), removes the trigger that protects events, and changes one.",
+                        SQLite (!!), removes the trigger that protects events, and changes one. Then a server is \
+                        started on it.",
                     act: Act::Tamper(&[
                         "DROP TRIGGER memory_events_no_update",
                         "UPDATE memory_events SET content = replace(content, '1.49', '0.49') WHERE id = 2",
                     ]),
                 },
                 Scene {
-                    says: "The next session sees it, and which event it was.",
+                    says: "The next session is warned by its first call.",
+                    act: Act::Call {
+                        tool: "get_resume_context",
+                        arguments: || json!({}),
+                        ends: Ends::Well("BROKEN"),
+                        lines: 10,
+                    },
+                },
+                Scene {
+                    says: "And verify_chain says which event it was.",
                     act: Act::Call {
                         tool: "verify_chain",
                         arguments: || json!({}),
@@ -281,8 +291,8 @@ scripted; the server is real, and so is every answer: -> is sent, <- comes back.
                 },
             ],
             moral: "\
-Who edits an event must redo every hash behind it. Keep the head hash elsewhere,
-and `indelible verify --expect-head HASH` finds that, too.",
+To go unnoticed, one would have to recompute every hash from there on. Keep the \
+head hash in another place, and `indelible verify --expect-head HASH` finds even that.",
         },
     ],
     connect: "claude mcp add indelible -- indelible --db ~/agent.db",

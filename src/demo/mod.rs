@@ -19,6 +19,7 @@ pub mod store;
 mod words;
 
 use crate::error::StartError;
+use crate::sqlite::copy::default_folder;
 use crate::sqlite::{music_store, outsider};
 use client::Client;
 use folder::Folder;
@@ -72,7 +73,7 @@ fn play<W: Write>(show: &Show, kept: Option<&Path>, page: &mut Page<W>) -> Resul
             stage.act(scene, page)?;
         }
         if !part.moral.is_empty() {
-            page.paragraph(&format!("\n{}", part.moral))?;
+            page.paragraph(part.moral)?;
         }
     }
     stage.stop()?;
@@ -91,15 +92,16 @@ struct Stage<'a> {
 impl Stage<'_> {
     fn act<W: Write>(&mut self, scene: &Scene, page: &mut Page<W>) -> Result<(), Halt> {
         match &scene.act {
-            Act::ListTools => {
-                let tools = self.server(self.database)?.tools()?;
+            Act::Start => {
+                self.start(self.database, page)?;
+                let tools = self.server()?.tools()?;
                 page.sent("tools/list", None)?;
                 page.answered(&format!("{} tools: {}", tools.len(), tools.join(", ")), false, 1)
             }
             Act::Call { tool, arguments, ends, lines } => {
                 let arguments = arguments();
                 page.sent(tool, Some(&arguments))?;
-                let answer = self.server(self.database)?.call(tool, &arguments)?;
+                let answer = self.server()?.call(tool, &arguments)?;
                 page.answered(&answer.text, answer.is_error, *lines)?;
                 let as_told = match ends {
                     Ends::Well(words) => !answer.is_error && answer.text.contains(words),
@@ -111,11 +113,7 @@ impl Stage<'_> {
                 Err(StartError::failure(format!("the demo expected another answer of `{tool}`: {ends:?}"))
                     .into())
             }
-            Act::Restart => {
-                self.stop()?;
-                let about = self.server(self.database)?.greeting().to_owned();
-                page.answered(&format!("a new process: {about}"), false, 1)
-            }
+            Act::Restart => self.start(self.database, page),
             Act::Tamper(statements) => {
                 self.stop()?;
                 let copy = self.folder.path().join("copy.db");
@@ -124,25 +122,25 @@ impl Stage<'_> {
                     page.done_behind(statement)?;
                 }
                 outsider::run(&copy, statements)?;
-                self.server(&copy)?;
-                Ok(())
+                self.start(&copy, page)
             }
         }
     }
 
-    /// The running server, started on `database` if there is none.
-    fn server(&mut self, database: &Path) -> Result<&mut Client, StartError> {
-        match self.server {
-            Some(ref mut server) => Ok(server),
-            None => {
-                let program = std::env::current_exe().map_err(|error| {
-                    StartError::failure(format!("cannot find this program to start it as a server: {error}"))
-                })?;
-                let arguments =
-                    ["--profile".into(), self.show.profile.into(), "--db".into(), database.into()];
-                Ok(self.server.insert(Client::start(&program, &arguments)?))
-            }
-        }
+    /// Starts a server on `database`, after the one that runs has been stopped.
+    fn start<W: Write>(&mut self, database: &Path, page: &mut Page<W>) -> Result<(), Halt> {
+        self.stop()?;
+        let program = std::env::current_exe().map_err(|error| {
+            StartError::failure(format!("cannot find this program to start it as a server: {error}"))
+        })?;
+        let arguments = ["--profile".into(), self.show.profile.into(), "--db".into(), database.into()];
+        let server = self.server.insert(Client::start(&program, &arguments)?);
+        page.sent("initialize", None)?;
+        page.answered(server.greeting(), false, 1)
+    }
+
+    fn server(&mut self) -> Result<&mut Client, StartError> {
+        self.server.as_mut().ok_or_else(|| StartError::failure("the demo has started no server yet"))
     }
 
     fn stop(&mut self) -> Result<(), StartError> {
@@ -155,19 +153,29 @@ fn close<W: Write>(show: &Show, kept: Option<&Path>, page: &mut Page<W>) -> Resu
     page.headline("YOUR TURN")?;
     match kept {
         None => {
-            page.paragraph("The demo's files are removed. This keeps its database, to look around in:\n ")?;
-            page.command("indelible demo --db music.db")?;
+            page.paragraph("What the demo made is removed again. This keeps its database, to look into:")?;
+            page.commands(&["indelible demo --db music.db"])?;
         }
         Some(database) => {
-            page.paragraph("The database is kept as the agent left it. Look around in it:\n ")?;
-            let database = quoted_for_shell(database);
-            for command in show.look {
-                page.command(&command.replace("{db}", &database))?;
+            page.paragraph(
+                "The database is kept as the agent left it; only a copy was edited. Look into it:",
+            )?;
+            let shown = quoted_for_shell(database);
+            let commands: Vec<String> =
+                show.look.iter().map(|command| command.replace("{db}", &shown)).collect();
+            page.commands(&commands)?;
+            let snapshots = default_folder(database);
+            if snapshots.exists() {
+                page.paragraph("The snapshot made before the deletion is in:")?;
+                page.commands(&[quoted_for_shell(&snapshots)])?;
             }
         }
     }
-    page.paragraph("\nGive your own agent one (Claude Code; any MCP client starts the same command):\n ")?;
-    page.command(show.connect)
+    page.paragraph(
+        "Give an agent of yours a database, once `indelible` is on your PATH (this line is for \
+        Claude Code; other MCP clients are told the command behind the `--`):",
+    )?;
+    page.commands(&[show.connect])
 }
 
 fn quoted_for_shell(path: &Path) -> String {

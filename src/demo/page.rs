@@ -41,12 +41,14 @@ pub struct Page<W> {
     out: W,
     styled: bool,
     steps: usize,
+    /// Whether anything stands on it.
+    begun: bool,
 }
 
 impl<W: Write> Page<W> {
     /// A page without steps; `styled` for a terminal.
     pub fn new(out: W, styled: bool) -> Self {
-        Self { out, styled, steps: 0 }
+        Self { out, styled, steps: 0, begun: false }
     }
 
     /// A headline.
@@ -58,13 +60,13 @@ impl<W: Write> Page<W> {
         self.write(&format!("\n{text}\n"))
     }
 
-    /// A paragraph; line feeds in it are kept.
+    /// A paragraph, set off from what stands before it.
     ///
     /// # Errors
     /// The page cannot be written.
     pub fn paragraph(&mut self, text: &str) -> Result<(), Halt> {
-        let lines: Vec<String> = text.lines().flat_map(|line| wrapped(line, "", "")).collect();
-        self.write(&format!("{}\n", lines.join("\n")))
+        let gap = if self.begun { "\n" } else { "" };
+        self.write(&format!("{gap}{}\n", wrapped(text, "", "").join("\n")))
     }
 
     /// Begins a step and says what it is about.
@@ -86,6 +88,7 @@ impl<W: Write> Page<W> {
     pub fn sent(&mut self, name: &str, arguments: Option<&Value>) -> Result<(), Halt> {
         let arguments = arguments.map(|arguments| format!(" {}", spaced_json(arguments))).unwrap_or_default();
         let lines = wrapped(&format!("{name}{arguments}"), &format!("{INDENT}-> "), &format!("{INDENT}   "));
+        let lines: Vec<String> = lines.iter().map(|line| self.dim(line)).collect();
         self.write(&format!("{}\n", lines.join("\n")))
     }
 
@@ -98,12 +101,14 @@ impl<W: Write> Page<W> {
         self.write(&format!("{}\n", lines.join("\n")))
     }
 
-    /// What the server answers, at most this many lines of it.
+    /// What the server answers, at most this many lines of it; JSON spaced out.
     ///
     /// # Errors
     /// The page cannot be written.
     pub fn answered(&mut self, text: &str, is_error: bool, most_lines: usize) -> Result<(), Halt> {
         let label = if is_error { "error: " } else { "" };
+        let json = serde_json::from_str(text).ok().filter(Value::is_object);
+        let text = &json.map_or_else(|| text.to_owned(), |value| spaced_json(&value));
         let mut lines: Vec<String> = Vec::new();
         for (nth, line) in text.trim_end().lines().take(most_lines).enumerate() {
             let (first, label) = if nth == 0 { ("<- ", label) } else { ("   ", "") };
@@ -117,19 +122,20 @@ impl<W: Write> Page<W> {
         if more > 0 {
             lines.push(format!("{INDENT}   [{more} more lines]"));
         }
-        let lines: Vec<String> = lines.iter().map(|line| self.dim(line)).collect();
         self.write(&format!("{}\n", lines.join("\n")))
     }
 
-    /// A line to be copied, as it is.
+    /// Lines to be copied, as they are.
     ///
     /// # Errors
     /// The page cannot be written.
-    pub fn command(&mut self, line: &str) -> Result<(), Halt> {
-        self.write(&format!("{INDENT}{line}\n"))
+    pub fn commands<T: AsRef<str>>(&mut self, lines: &[T]) -> Result<(), Halt> {
+        let lines: Vec<String> = lines.iter().map(|line| format!("{INDENT}{}\n", line.as_ref())).collect();
+        self.write(&format!("\n{}", lines.concat()))
     }
 
     fn write(&mut self, text: &str) -> Result<(), Halt> {
+        self.begun = true;
         self.out.write_all(text.as_bytes())?;
         Ok(self.out.flush()?)
     }
@@ -207,9 +213,10 @@ mod tests {
             page.sent("read_query", Some(&json!({"query": "SELECT ?", "params": [1, "a,b"]})))?;
             page.answered("a\n1\n2\n3\n# 3 rows\n", false, 3)?;
             page.step("Fail.")?;
-            page.answered("no", true, 3)
+            page.answered("no", true, 3)?;
+            page.answered("{\"a\":[1,2]}", false, 3)
         });
-        let expected = "\n 1. Look.\n    -> read_query {\"query\": \"SELECT ?\", \"params\": [1, \"a,b\"]}\n    <- a\n       1\n       2\n       [2 more lines]\n\n 2. Fail.\n    <- error: no\n";
+        let expected = "\n 1. Look.\n    -> read_query {\"query\": \"SELECT ?\", \"params\": [1, \"a,b\"]}\n    <- a\n       1\n       2\n       [2 more lines]\n\n 2. Fail.\n    <- error: no\n    <- {\"a\": [1, 2]}\n";
         assert_eq!(text, expected);
     }
 
@@ -235,7 +242,7 @@ mod tests {
             let text = shown(styled, |page| {
                 page.headline("A")?;
                 page.step("B")?;
-                page.answered("C", false, 1)
+                page.sent("C", None)
             });
             assert_eq!(text.contains('\u{1b}'), styled, "{text:?}");
         }

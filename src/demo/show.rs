@@ -44,8 +44,8 @@ pub struct Scene {
 /// What is done in a step.
 #[derive(Debug)]
 pub enum Act {
-    /// The agent asks which tools there are.
-    ListTools,
+    /// The server is started, and the agent's program asks which tools there are.
+    Start,
     /// The agent calls a tool.
     Call {
         /// The tool's name.
@@ -57,7 +57,7 @@ pub enum Act {
         /// Lines of the answer to show at most.
         lines: usize,
     },
-    /// The server is stopped, and a new one started on the same file.
+    /// The server is stopped, and a new one started on the same file for a new session.
     Restart,
     /// The server is stopped, the statements are run on a copy of the file without it, and a new server is
     /// started on the copy.

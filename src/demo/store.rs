@@ -23,14 +23,14 @@ CREATE TABLE artists (
 );
 CREATE TABLE albums (
   album_id INTEGER PRIMARY KEY,
-  artist_id INTEGER NOT NULL REFERENCES artists,
+  artist_id INTEGER NOT NULL REFERENCES artists (artist_id),
   title TEXT NOT NULL,
   genre TEXT NOT NULL,
   released INTEGER NOT NULL
 );
 CREATE TABLE tracks (
   track_id INTEGER PRIMARY KEY,
-  album_id INTEGER NOT NULL REFERENCES albums,
+  album_id INTEGER NOT NULL REFERENCES albums (album_id),
   position INTEGER NOT NULL,
   title TEXT NOT NULL,
   seconds INTEGER NOT NULL CHECK (seconds > 0),
@@ -46,14 +46,14 @@ CREATE TABLE customers (
 );
 CREATE TABLE invoices (
   invoice_id INTEGER PRIMARY KEY,
-  customer_id INTEGER NOT NULL REFERENCES customers,
+  customer_id INTEGER NOT NULL REFERENCES customers (customer_id),
   invoice_date TEXT NOT NULL,
   total_cents INTEGER NOT NULL
 );
 CREATE TABLE invoice_lines (
-  invoice_id INTEGER NOT NULL REFERENCES invoices,
+  invoice_id INTEGER NOT NULL REFERENCES invoices (invoice_id),
   line INTEGER NOT NULL,
-  track_id INTEGER NOT NULL REFERENCES tracks,
+  track_id INTEGER NOT NULL REFERENCES tracks (track_id),
   price_cents INTEGER NOT NULL,
   PRIMARY KEY (invoice_id, line)
 ) WITHOUT ROWID;
