@@ -85,7 +85,7 @@ scripted; the server is real, and so is every answer: -> is sent, <- comes back.
                     },
                 },
                 Scene {
-                    says: "A finding is worth remembering. Once written, no tool can change or delete it.",
+                    says: "A finding is worth remembering; no tool can ever change or delete it.",
                     act: Act::Call {
                         tool: "append_event",
                         arguments: || json!({"kind": "finding", "content": "Rock earned most in 2025."}),
@@ -97,7 +97,7 @@ scripted; the server is real, and so is every answer: -> is sent, <- comes back.
             moral: "",
         },
         Part {
-            headline: "MISTAKES: what the server does not let happen",
+            headline: "GUARD RAILS: a mistake ends in an error, not in damage",
             scenes: &[
                 Scene {
                     says: "Customers who never bought anything are to go. The agent takes the reading tool: \
@@ -211,7 +211,7 @@ scripted; the server is real, and so is every answer: -> is sent, <- comes back.
             headline: "SECOND SESSION: picking up the thread",
             scenes: &[
                 Scene {
-                    says: "The server is stopped. Later it is started again, for an agent that knows nothing.",
+                    says: "The server is stopped. A new one starts, for an agent that knows nothing.",
                     act: Act::Restart,
                 },
                 Scene {
@@ -248,7 +248,7 @@ scripted; the server is real, and so is every answer: -> is sent, <- comes back.
                     },
                 },
                 Scene {
-                    says: "The memory can be checked at any time: each event's hash covers the one before.",
+                    says: "The memory can be checked any time: every hash covers the event before it.",
                     act: Act::Call {
                         tool: "verify_chain",
                         arguments: || json!({}),
@@ -292,7 +292,7 @@ scripted; the server is real, and so is every answer: -> is sent, <- comes back.
             ],
             moral: "\
 To go unnoticed, one would have to recompute every hash from there on. Keep the \
-head hash in another place, and `indelible verify --expect-head HASH` finds even that.",
+head hash elsewhere, and `indelible verify --expect-head HASH` finds even that.",
         },
     ],
     connect: "claude mcp add indelible -- indelible --db ~/agent.db",
