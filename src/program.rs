@@ -64,8 +64,8 @@ impl Program for Indelible {
         Ok(Verdict { text, intact: verdict.ok && expected })
     }
 
-    fn demo(&self, db: Option<PathBuf>) -> Result<(), StartError> {
-        crate::demo::run(db)
+    fn demo(&self, db: Option<PathBuf>, profile: Option<&str>) -> Result<(), StartError> {
+        crate::demo::run(db, profile)
     }
 
     fn worker(&self) -> Result<(), StartError> {

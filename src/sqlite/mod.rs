@@ -14,6 +14,8 @@
 //! - [`readout`]: the reading connection: one consistent view of events and checkpoints
 //! - snapshots: [`mod@copy`]
 //!
+//! For the demo: [`music_store`] writes its file, [`outsider`] tampers with a copy of it.
+//!
 //! Nothing here speaks MCP, knows tools by name, or holds a queue or a thread.
 
 pub mod bootstrap;
@@ -24,8 +26,10 @@ pub mod guard;
 pub mod introspect;
 mod judge;
 pub mod ledger;
+pub mod music_store;
 pub mod objects;
 pub mod open;
+pub mod outsider;
 pub mod overwrites;
 pub mod params;
 pub mod plan;
