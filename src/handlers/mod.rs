@@ -5,10 +5,13 @@
 //! [`Core`], the parts of the running server, and [`Call`], one call with its notes for the log.
 
 pub mod chain;
+pub mod explore;
 pub mod query;
+pub mod resources;
 pub mod schema;
 pub mod search;
 pub mod snapshot;
+pub mod structured;
 pub mod view;
 
 use crate::audit::{AuditRow, timestamp};
@@ -32,7 +35,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-// The generated dispatch: from a tool to its handler.
+// The generated dispatch: from a tool or resource to its handler.
 include!(concat!(env!("OUT_DIR"), "/dispatch.rs"));
 
 /// How long a statement that reads the log waits for the gathered rows to be written.
