@@ -13,6 +13,10 @@ mod spec;
 mod codegen;
 
 #[allow(dead_code, unreachable_pub, reason = "shared with the library, which uses all of it")]
+#[path = "src/error.rs"]
+mod error;
+
+#[allow(dead_code, unreachable_pub, reason = "shared with the library, which uses all of it")]
 #[path = "src/policy"]
 mod policy {
     pub mod action;
@@ -24,8 +28,16 @@ const TOOLS: &str = "tools.yaml";
 const POLICY: &str = "policy.yaml";
 
 fn main() {
-    let inputs =
-        [TOOLS, POLICY, "templates/build", "src/spec", "src/codegen", "src/policy/action.rs", "build.rs"];
+    let inputs = [
+        TOOLS,
+        POLICY,
+        "templates/build",
+        "src/spec",
+        "src/codegen",
+        "src/error.rs",
+        "src/policy/action.rs",
+        "build.rs",
+    ];
     for input in inputs {
         build_helper::rerun_if_changed(input);
     }

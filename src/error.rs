@@ -61,6 +61,28 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
+    /// Every code, in the order of the enum.
+    pub const ALL: &'static [ErrorCode] = &[
+        Self::NotSelect,
+        Self::NotReadOnly,
+        Self::Refused,
+        Self::MultipleStatements,
+        Self::EmptyStatement,
+        Self::SyntaxError,
+        Self::UnknownTable,
+        Self::UnknownColumn,
+        Self::InvalidParams,
+        Self::InvalidArguments,
+        Self::Timeout,
+        Self::Cancelled,
+        Self::TooBig,
+        Self::Busy,
+        Self::Corrupt,
+        Self::WorkerLost,
+        Self::SnapshotFailed,
+        Self::SqlError,
+    ];
+
     /// The name as sent: `NOT_SELECT`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -146,3 +168,18 @@ impl fmt::Display for StartError {
 }
 
 impl std::error::Error for StartError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_holds_every_code_by_its_name() {
+        // serde knows the enum's variants and names them when none fits.
+        let words = serde_json::from_str::<ErrorCode>("\"?\"").unwrap_err().to_string();
+        let (_, list) = words.split_once("expected one of ").unwrap();
+        let (list, _) = list.split_once(" at line").unwrap();
+        let known: Vec<&str> = list.split(", ").map(|name| name.trim_matches('`')).collect();
+        assert_eq!(ErrorCode::ALL.iter().map(|code| code.as_str()).collect::<Vec<_>>(), known);
+    }
+}

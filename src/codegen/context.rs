@@ -6,7 +6,7 @@ use super::Texts;
 use crate::policy::action::ActionKind;
 use crate::spec::Checked;
 use crate::spec::descriptor::{Context, Renderer};
-use crate::spec::model::{ParamSpec, ParamType, ToolSpec};
+use crate::spec::model::{Address, Manifest, ParamSpec, ParamType, ProfileSpec, ResourceSpec, ToolSpec};
 use crate::spec::policy_model::{Connection, PolicySpec, ServerWork};
 use crate::spec::settings::SurfaceSettings;
 use serde_json::{Value, json};
@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 pub(crate) fn rust(checked: &Checked, texts: Texts<'_>) -> Value {
     json!({
         "tools": checked.manifest.tools.iter().map(tool).collect::<Vec<_>>(),
+        "resources": checked.manifest.resources.iter().map(resource).collect::<Vec<_>>(),
         "policies": checked.policy.policies.iter().map(policy).collect::<Vec<_>>(),
         "actions": checked.policy.actions.iter().map(|action| json!({
             "kind": action.action.variant(),
@@ -39,7 +40,7 @@ pub(crate) fn tools_page(checked: &Checked) -> Result<Value, String> {
         let renderer = Renderer::new(&context);
         let mut tools = Vec::new();
         for spec in specs {
-            let descriptor = renderer.descriptor(spec)?;
+            let descriptor = renderer.descriptor(spec, None)?;
             let params: Vec<Value> = spec.params.iter().map(|param| param_row(param, &descriptor)).collect();
             tools.push(json!({
                 "name": spec.name,
@@ -56,9 +57,55 @@ pub(crate) fn tools_page(checked: &Checked) -> Result<Value, String> {
             "title": profile.title,
             "instructions": renderer.text(&profile.instructions)?,
             "tools": tools,
+            "resources": resource_rows(&checked.manifest, profile, &renderer)?,
+            "prompts": prompt_rows(&checked.manifest, profile, &renderer)?,
         }));
     }
     Ok(json!({ "profiles": profiles }))
+}
+
+fn resource_rows(
+    manifest: &Manifest,
+    profile: &ProfileSpec,
+    renderer: &Renderer<'_>,
+) -> Result<Vec<Value>, String> {
+    let specs = profile.resources.iter().filter_map(|id| manifest.resource(id));
+    specs
+        .map(|spec| {
+            Ok(json!({
+                "uri": spec.address.shown(),
+                "title": spec.title,
+                "mime_type": spec.mime_type,
+                "policy": spec.policy,
+                "description": renderer.text(&spec.description)?,
+            }))
+        })
+        .collect()
+}
+
+fn prompt_rows(
+    manifest: &Manifest,
+    profile: &ProfileSpec,
+    renderer: &Renderer<'_>,
+) -> Result<Vec<Value>, String> {
+    let specs = profile.prompts.iter().filter_map(|id| manifest.prompt(id));
+    specs
+        .map(|spec| {
+            Ok(json!({
+                "name": spec.name,
+                "title": spec.title,
+                "policy": spec.policy,
+                "description": renderer.text(&spec.description)?,
+                "arguments": spec.arguments,
+                "text": spec.text,
+            }))
+        })
+        .collect()
+}
+
+/// For `ERRORS.md.j2`.
+pub(crate) fn errors_page(checked: &Checked) -> Value {
+    json!({ "errors": checked.manifest.errors })
 }
 
 /// For `POLICY.md.j2`.
@@ -90,6 +137,11 @@ pub(crate) fn policy_page(checked: &Checked) -> Value {
                     ServerWork::Append => "appends to its own tables",
                     ServerWork::Copy => "writes a copy beside the database",
                 },
+                "selects_only": policy.selects_only,
+                "resources": checked.manifest.resources.iter().filter(|r| r.policy == policy.id)
+                    .map(|r| r.address.shown()).collect::<Vec<_>>(),
+                "prompts": checked.manifest.prompts.iter().filter(|p| p.policy == policy.id)
+                    .map(|p| p.name.as_str()).collect::<Vec<_>>(),
                 "writes": policy.writes(),
                 "can_lose": policy.can_lose(),
                 "actions": policy.actions.iter().map(|action| action.name()).collect::<Vec<_>>(),
@@ -140,6 +192,19 @@ fn tool(spec: &ToolSpec) -> Value {
         "input": format!("{}Input", upper_camel(function)),
         "params": spec.params.iter().map(param).collect::<Vec<_>>(),
         "fixed": spec.fixed,
+        "output": spec.output,
+    })
+}
+
+fn resource(spec: &ResourceSpec) -> Value {
+    let (family, function) = spec.handler.split_once('.').unwrap_or_default();
+    json!({
+        "id": spec.id,
+        "title": spec.title,
+        "variant": upper_camel(&spec.id),
+        "family": family,
+        "function": function,
+        "template": matches!(spec.address, Address::Template { .. }),
     })
 }
 
@@ -202,6 +267,7 @@ fn policy(spec: &PolicySpec) -> Value {
             Connection::ReadWrite => "ReadWrite",
             Connection::None => "None",
         },
+        "selects_only": spec.selects_only,
         "writes": spec.writes(),
         "can_lose": spec.can_lose(),
         "actions": spec.actions.iter().copied().map(ActionKind::variant).collect::<Vec<_>>(),

@@ -42,7 +42,7 @@ pub fn build_outputs(checked: &Checked, texts: Texts<'_>) -> Result<Vec<Output>,
     ])
 }
 
-/// The readable pages: `TOOLS.md` and `POLICY.md`.
+/// The readable pages: `TOOLS.md`, `POLICY.md` and `ERRORS.md`.
 ///
 /// # Errors
 ///
@@ -51,6 +51,7 @@ pub fn pages(checked: &Checked) -> Result<Vec<Output>, String> {
     Ok(vec![
         Output { name: "TOOLS.md", text: render("TOOLS.md.j2", &context::tools_page(checked)?)? },
         Output { name: "POLICY.md", text: render("POLICY.md.j2", &context::policy_page(checked))? },
+        Output { name: "ERRORS.md", text: render("ERRORS.md.j2", &context::errors_page(checked))? },
     ])
 }
 
@@ -60,6 +61,7 @@ fn render(name: &str, context: &serde_json::Value) -> Result<String, String> {
         ("dispatch.rs.j2", include_str!("../../templates/build/dispatch.rs.j2")),
         ("TOOLS.md.j2", include_str!("../../templates/build/TOOLS.md.j2")),
         ("POLICY.md.j2", include_str!("../../templates/build/POLICY.md.j2")),
+        ("ERRORS.md.j2", include_str!("../../templates/build/ERRORS.md.j2")),
     ];
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);

@@ -48,7 +48,13 @@ pub struct RawArgs {
     pub max_rows: Option<String>,
 
     /// Bytes of text a result may have, its trailer aside [default: 32768, explorer 65536] [also --max-output-bytes] [INDELIBLE_MAX_RESULT_BYTES]
-    #[arg(long, alias = "max-output-bytes", value_name = "BYTES", global = true, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        alias = "max-output-bytes",
+        value_name = "BYTES",
+        global = true,
+        allow_negative_numbers = true
+    )]
     pub max_result_bytes: Option<String>,
 
     /// Characters shown of one cell [default: 2000, explorer 1000] [INDELIBLE_MAX_CELL_CHARS]

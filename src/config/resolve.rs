@@ -112,7 +112,9 @@ pub fn resolve(
     Ok(Settings {
         profile: profile.id.clone(),
         immutable,
-        read_only: profile.only_reads || raw.read_only || sources.given("read-only", None).map_or(Ok(false), |g| g.boolean())?,
+        read_only: profile.only_reads
+            || raw.read_only
+            || sources.given("read-only", None).map_or(Ok(false), |g| g.boolean())?,
         query_timeout: match sources.text("query-timeout", &raw.query_timeout) {
             Some(given) => given.seconds(false)?,
             None => match sources.text("timeout-ms", &raw.timeout_ms) {

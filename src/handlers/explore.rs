@@ -71,7 +71,10 @@ pub async fn explain(call: &Call<'_>, input: ExplainInput) -> Result<Reply, Tool
                 "No table is read from end to end.".to_owned()
             } else {
                 let names: Vec<String> = full_scans.iter().map(|name| markdown::escaped(name)).collect();
-                format!("Read from end to end: {}. An index on the columns compared may help.", names.join(", "))
+                format!(
+                    "Read from end to end: {}. An index on the columns compared may help.",
+                    names.join(", ")
+                )
             };
             let rows = u64::try_from(plan.len()).ok();
             let text = format!("{}\n{scans}", markdown::code_block("", &tree));

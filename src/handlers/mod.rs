@@ -7,6 +7,7 @@
 pub mod chain;
 pub mod explore;
 pub mod query;
+pub mod resources;
 pub mod rows;
 pub mod schema;
 pub mod search;
@@ -37,7 +38,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-// The generated dispatch: from a tool to its handler.
+// The generated dispatch: from a tool or resource to its handler.
 include!(concat!(env!("OUT_DIR"), "/dispatch.rs"));
 
 /// How long a statement that reads the log waits for the gathered rows to be written.
@@ -313,7 +314,10 @@ impl<'a> Call<'a> {
     /// In a profile without chain tools there is none.
     pub fn reader(&self) -> Result<&'a Reader, ToolError> {
         self.core.reader.as_ref().ok_or_else(|| {
-            ToolError::new(ErrorCode::Refused, "this profile keeps no memory; serve the file with --profile memory")
+            ToolError::new(
+                ErrorCode::Refused,
+                "this profile keeps no memory; serve the file with --profile memory",
+            )
         })
     }
 
@@ -336,7 +340,14 @@ impl<'a> Call<'a> {
             crate::sqlite::params::BindValue::Text(self.core.session.clone()),
             crate::sqlite::params::BindValue::Integer(i64::try_from(self.number).unwrap_or(i64::MAX)),
         ]);
-        let work = Work::Read { sql: sql.to_owned(), params, limit: 1, max_rows: 1, caps: self.core.caps(), form: Form::Csv };
+        let work = Work::Read {
+            sql: sql.to_owned(),
+            params,
+            limit: 1,
+            max_rows: 1,
+            caps: self.core.caps(),
+            form: Form::Csv,
+        };
         let terms =
             Terms { policy: "read", timeout: Duration::from_secs(5), cancel: CancellationToken::new() };
         let attend = LogKeeper { core: self.core, turn: None };
@@ -370,14 +381,18 @@ impl<'a> Call<'a> {
     }
 
     fn no_select(&self, keyword: &str) -> ToolError {
-        let explains = |tool: &&ActiveTool| tool.spec.handler == "explore.explain" && tool.spec.name != self.name;
+        let explains =
+            |tool: &&ActiveTool| tool.spec.handler == "explore.explain" && tool.spec.name != self.name;
         let hint = match self.core.surface.tools().iter().find(explains) {
             Some(tool) if keyword == "EXPLAIN" => format!("; use {} for a plan", tool.spec.name),
             _ => String::new(),
         };
         ToolError::new(
             ErrorCode::NotSelect,
-            format!("{} takes one SELECT, WITH ... SELECT or VALUES statement, and this is {keyword}{hint}", self.name),
+            format!(
+                "{} takes one SELECT, WITH ... SELECT or VALUES statement, and this is {keyword}{hint}",
+                self.name
+            ),
         )
     }
 
@@ -452,7 +467,12 @@ fn first_keyword(sql: &str) -> String {
         } else if let Some(comment) = rest.strip_prefix("/*") {
             rest = comment.split_once("*/").map_or("", |(_, after)| after);
         } else {
-            return rest.chars().take_while(char::is_ascii_alphabetic).take(20).collect::<String>().to_ascii_uppercase();
+            return rest
+                .chars()
+                .take_while(char::is_ascii_alphabetic)
+                .take(20)
+                .collect::<String>()
+                .to_ascii_uppercase();
         }
     }
 }

@@ -6,8 +6,8 @@
 use super::{Call, Reply, note_params, required_text, rows, unexpected_answer};
 use crate::error::ToolError;
 use crate::generated::ACTION_WORDS;
-use crate::sqlite::copy::SnapshotKind;
 use crate::spec::model::Format;
+use crate::sqlite::copy::SnapshotKind;
 use crate::sqlite::params::Params;
 use crate::sqlite::query::Form;
 use crate::sqlite::write::Changed;

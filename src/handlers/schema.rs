@@ -7,7 +7,7 @@ use crate::error::ToolError;
 use crate::render::trailer::RowCut;
 use crate::render::{Caps, Cell, CsvSink, cap_block, write_field};
 use crate::spec::model::Format;
-use crate::sqlite::introspect::{Column, ForeignKey, Index, TableDescription, TableEntry};
+use crate::sqlite::introspect::{Column, Definition, ForeignKey, Index, TableDescription, TableEntry};
 use crate::worker::protocol::{Answer, Work};
 
 /// Arguments of [`list_tables`].
@@ -69,13 +69,7 @@ pub async fn get_schema(call: &Call<'_>, input: GetSchemaInput) -> Result<Reply,
     let max_bytes = call.core.settings.max_result_bytes;
     match call.read(Work::Definitions { include_system: input.include_system, max_bytes }).await? {
         Answer::Definitions(schema) => {
-            let mut text = String::new();
-            for definition in &schema.definitions {
-                text.push_str(&definition.sql);
-                // A terminator behind a comment would be part of it.
-                let in_comment = definition.sql.lines().next_back().is_some_and(|line| line.contains("--"));
-                text.push_str(if in_comment { "\n;\n\n" } else { ";\n\n" });
-            }
+            let text = as_sql(&schema.definitions);
             let shown = u64::try_from(schema.definitions.len()).ok();
             if schema.cut {
                 return Ok(Reply::text(cap_block(text, call.core.caps().max_result_bytes), shown));
@@ -97,6 +91,19 @@ pub async fn get_schema(call: &Call<'_>, input: GetSchemaInput) -> Result<Reply,
         }
         _ => Err(unexpected_answer()),
     }
+}
+
+/// Definitions as one SQL text, each with its terminator and an empty line.
+#[must_use]
+pub fn as_sql(definitions: &[Definition]) -> String {
+    let mut text = String::new();
+    for definition in definitions {
+        text.push_str(&definition.sql);
+        // A terminator behind a comment would be part of it.
+        let in_comment = definition.sql.lines().next_back().is_some_and(|line| line.contains("--"));
+        text.push_str(if in_comment { "\n;\n\n" } else { ";\n\n" });
+    }
+    text
 }
 
 fn tables_as_csv(tables: &[TableEntry], caps: Caps) -> Reply {

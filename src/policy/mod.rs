@@ -54,6 +54,8 @@ pub struct Policy {
     pub writes: bool,
     /// Whether it can delete or overwrite what was there before.
     pub can_lose: bool,
+    /// Whether a statement must be one SELECT or VALUES. Pragmas are then for pragma functions in it.
+    pub selects_only: bool,
     /// Authorizer actions.
     pub actions: &'static [ActionKind],
     /// Pragmas.

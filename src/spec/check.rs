@@ -2,13 +2,14 @@
 //!
 //! Every semantic mistake of both files comes out at once. It reads no file; callers hand in texts.
 
+use super::check_offers::{check_errors, check_listed, check_offers, check_profile_offers};
 use super::check_policy::check_policy;
 use super::check_tool::check_tool;
 use super::descriptor::{Context, Renderer};
 use super::diagnostic::{Diagnostic, suggestion};
 use super::load::load;
 use super::model::{Defaults, ErrorStyle, Format, Manifest, ProfileSpec, ToolSpec};
-use super::policy_model::PolicyFile;
+use super::policy_model::{PolicyFile, PolicySpec};
 use super::position::{Path, Positions};
 use super::raw::{RawDefaults, RawManifest, RawPolicyFile, RawProfile, manifest_keys, policy_keys};
 use super::report::{Report, is_identifier};
@@ -106,9 +107,13 @@ pub fn check_manifest(
     let ids =
         profiles.iter().enumerate().map(|(index, p)| (p.id.as_str(), profiles_path.index(index).key("id")));
     report.unique("profile", ids);
-    let manifest = Manifest { profiles, tools };
+    let (resources, prompts) = check_offers(&mut report, raw, policy);
+    let errors = check_errors(&mut report, raw.errors.as_deref().unwrap_or_default());
+    let manifest = Manifest { profiles, tools, resources, prompts, errors };
     for (index, profile) in manifest.profiles.iter().enumerate() {
-        check_profile_tools(&mut report, profile, &profiles_path.index(index), &manifest);
+        let path = profiles_path.index(index);
+        check_profile_tools(&mut report, profile, &path, &manifest);
+        check_profile_offers(&mut report, profile, &path, &manifest);
     }
     for (index, tool) in manifest.tools.iter().enumerate() {
         let path = tools_path.index(index);
@@ -119,6 +124,7 @@ pub fn check_manifest(
             check_hints(&mut report, tool, &path, policy);
         }
     }
+    check_listed(&mut report, &manifest);
     (manifest, report.diagnostics)
 }
 
@@ -144,6 +150,8 @@ fn check_profile(report: &mut Report<'_>, raw: &RawProfile, path: &Path) -> Prof
             .unwrap_or(ErrorStyle::Plain),
         defaults: check_defaults(report, raw.defaults.as_ref(), path, &what),
         tools: raw.tools.clone().unwrap_or_default(),
+        resources: raw.resources.clone().unwrap_or_default(),
+        prompts: raw.prompts.clone().unwrap_or_default(),
         instructions: report.text(raw.instructions.as_ref(), path, "instructions", &what),
         id,
     }
@@ -193,6 +201,15 @@ fn check_profile_tools(report: &mut Report<'_>, profile: &ProfileSpec, path: &Pa
     let at = |index: usize| Path::root().key("tools").index(index);
     let names = tools.iter().map(|(index, tool)| (tool.name.as_str(), at(*index).key("name")));
     report.unique(&format!("in profile `{}`, tool name", profile.id), names);
+    for (index, tool) in &tools {
+        if profile.format == Format::Structured && tool.output.is_none() {
+            let message = format!(
+                "tool `{}` has no `output`, and profile `{}` sends structured results",
+                tool.id, profile.id
+            );
+            report.value(&at(*index), message);
+        }
+    }
     let active: Vec<&str> = tools.iter().map(|(_, tool)| tool.name.as_str()).collect();
     let settings = SurfaceSettings::for_profile(&profile.defaults);
     let mut templates_hold = true;
@@ -259,7 +276,8 @@ fn check_budgets(
             report.key(&at, message);
         }
     }
-    let descriptors: Vec<_> = tools.iter().filter_map(|(_, tool)| renderer.descriptor(tool).ok()).collect();
+    let descriptors: Vec<_> =
+        tools.iter().filter_map(|(_, tool)| renderer.descriptor(tool, None).ok()).collect();
     let bytes = json!({ "tools": descriptors }).to_string().len();
     if bytes > TOOLS_LIST_BYTES {
         let message = format!(
@@ -275,17 +293,8 @@ fn check_hints(report: &mut Report<'_>, tool: &ToolSpec, path: &Path, file: &Pol
     if tool.policy.is_empty() {
         return;
     }
-    let Some(policy) = file.policy(&tool.policy) else {
-        let known: Vec<&str> = file.policies.iter().map(|policy| policy.id.as_str()).collect();
-        let message = format!(
-            "tool `{}` has an unknown policy: `{}`{}",
-            tool.id,
-            tool.policy,
-            suggestion(&tool.policy, &known)
-        );
-        report.value(&path.key("policy"), message);
-        return;
-    };
+    let what = format!("tool `{}`", tool.id);
+    let Some(policy) = known_policy(report, &tool.policy, path, &what, file) else { return };
     let hints = path.key("annotations");
     if tool.annotations.read_only && policy.writes() {
         let message =
@@ -303,6 +312,23 @@ fn check_hints(report: &mut Report<'_>, tool: &ToolSpec, path: &Path, file: &Pol
         );
         report.value(&hints.key("destructive"), message);
     }
+}
+
+/// The policy that an entry names; a diagnostic where there is none of that name.
+pub(super) fn known_policy<'f>(
+    report: &mut Report<'_>,
+    id: &str,
+    path: &Path,
+    what: &str,
+    file: &'f PolicyFile,
+) -> Option<&'f PolicySpec> {
+    let policy = file.policy(id);
+    if policy.is_none() {
+        let known: Vec<&str> = file.policies.iter().map(|policy| policy.id.as_str()).collect();
+        let message = format!("{what} has an unknown policy: `{id}`{}", suggestion(id, &known));
+        report.value(&path.key("policy"), message);
+    }
+    policy
 }
 
 /// The tools that policy.yaml names must be there and need to be named.
@@ -345,7 +371,7 @@ fn check_policy_names(
             }
             Some(tool) => {
                 let needed = !tool.annotations.destructive
-                    && policy.policy(&tool.policy).is_none_or(super::policy_model::PolicySpec::can_lose);
+                    && policy.policy(&tool.policy).is_none_or(PolicySpec::can_lose);
                 if !needed {
                     report.value(&at, format!("tool `{}` needs no exception; remove it", tool.id));
                 }

@@ -62,6 +62,7 @@ fn check_one(report: &mut Report<'_>, raw: &RawPolicy, path: &Path) -> PolicySpe
         tool: raw.tool.clone().filter(|name| !name.trim().is_empty()),
         connection: connection.unwrap_or(Connection::None),
         server_does: work.unwrap_or(ServerWork::Nothing),
+        selects_only: raw.selects_only.unwrap_or_default(),
         actions: check_action_names(report, raw, path, &what),
         pragmas_read: names(report, pragmas(raw, false), &path.key("pragmas").key("read"), "pragma"),
         pragmas_introspect: names(
@@ -205,6 +206,7 @@ fn check_companions(report: &mut Report<'_>, spec: &PolicySpec, path: &Path, wha
         ("modules", !spec.modules.is_empty(), ActionKind::CreateVtable),
         ("functions_denied", !spec.functions_denied.is_empty(), ActionKind::Function),
         ("counts_overwrites", spec.counts_overwrites, ActionKind::Update),
+        ("selects_only", spec.selects_only, ActionKind::Select),
     ];
     for (key, given, action) in pairs {
         if given && !spec.actions.contains(&action) {
@@ -217,6 +219,9 @@ fn check_companions(report: &mut Report<'_>, spec: &PolicySpec, path: &Path, wha
             let message = format!("{what} allows `{}` and has no `{key}`; nothing would pass", action.name());
             report.value(&path.key("actions"), message);
         }
+    }
+    if spec.selects_only && spec.writes() {
+        report.key(&path.key("selects_only"), format!("{what} allows only SELECT and also what writes"));
     }
     if spec.snapshots_first && !spec.writes() {
         report.key(&path.key("snapshots_first"), format!("{what} makes a snapshot first and writes nothing"));

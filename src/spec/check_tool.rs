@@ -33,6 +33,11 @@ pub fn check_tool(report: &mut Report<'_>, raw: &RawTool, path: &Path, settings:
     }
     let handler = report.text(raw.handler.as_ref(), path, "handler", &what);
     check_handler(report, &handler, &path.key("handler"), &what);
+    let output = raw.output.as_deref().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
+    if let Some(output) = output.as_deref().filter(|name| !is_type_name(name)) {
+        let message = format!("{what} needs an output like `RowSet`, a struct of `results`, got `{output}`");
+        report.value(&path.key("output"), message);
+    }
     let params = check_params(report, raw, path, &what, settings);
     let fixed = check_fixed(report, raw, path, &what, &params);
     ToolSpec {
@@ -43,12 +48,18 @@ pub fn check_tool(report: &mut Report<'_>, raw: &RawTool, path: &Path, settings:
         id,
         name,
         handler,
+        output,
         params,
         fixed,
     }
 }
 
-fn check_handler(report: &mut Report<'_>, handler: &str, path: &Path, what: &str) {
+fn is_type_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_uppercase())
+        && name.chars().all(|c| c.is_ascii_alphanumeric())
+}
+
+pub(super) fn check_handler(report: &mut Report<'_>, handler: &str, path: &Path, what: &str) {
     let parts: Vec<&str> = handler.split('.').collect();
     let good = parts.len() == 2 && parts.iter().all(|part| is_identifier(part) && !is_keyword(part));
     if !handler.is_empty() && !good {

@@ -32,6 +32,11 @@ impl Context {
         Self { settings, values }
     }
 
+    /// Gives a name to a value besides: an argument of a prompt; none where it is left out.
+    pub fn set(&mut self, name: &str, value: Option<String>) {
+        self.values.insert(name.to_owned(), json!(value));
+    }
+
     /// The names of the settings.
     #[must_use]
     pub fn setting_names(&self) -> Vec<&str> {
@@ -50,6 +55,17 @@ impl Context {
         let setting = value.as_str().and_then(setting_in_braces).and_then(|name| self.settings.get(name));
         setting.unwrap_or(value).clone()
     }
+
+    /// The parameter's default with its setting filled in, and not above a maximum that settings lowered.
+    #[must_use]
+    pub fn default_of(&self, param: &ParamSpec) -> Option<Value> {
+        let default = self.resolve(param.default.as_ref()?);
+        let most = param.maximum.as_ref().map(|value| self.resolve(value));
+        match (default.as_u64(), most.and_then(|most| most.as_u64())) {
+            (Some(usual), Some(most)) => Some(json!(usual.min(most))),
+            _ => Some(default),
+        }
+    }
 }
 
 /// Renders templates over one context.
@@ -66,6 +82,7 @@ impl<'a> Renderer<'a> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         // A line that holds nothing but `{% if ... %}` leaves no empty line behind.
+        environment.add_filter("quoted", |text: String| json!(text).to_string());
         let mut syntax = SyntaxConfig::builder();
         syntax.trim_blocks(true).lstrip_blocks(true);
         if let Ok(syntax) = syntax.build() {
@@ -116,24 +133,29 @@ impl<'a> Renderer<'a> {
         Ok(text.trim().to_owned())
     }
 
-    /// The MCP Tool object: name, title, description, inputSchema, annotations, in this order.
+    /// The MCP Tool object: name, title, description, inputSchema, outputSchema if there is one, annotations,
+    /// in this order.
     ///
     /// # Errors
     ///
     /// One line that says what is wrong with a template.
-    pub fn descriptor(&self, tool: &ToolSpec) -> Result<Value, String> {
-        Ok(json!({
-            "name": tool.name,
-            "title": tool.title,
-            "description": self.description(tool)?,
-            "inputSchema": self.input_schema(tool)?,
-            "annotations": {
-                "readOnlyHint": tool.annotations.read_only,
-                "destructiveHint": tool.annotations.destructive,
-                "idempotentHint": tool.annotations.idempotent,
-                "openWorldHint": tool.annotations.open_world,
-            },
-        }))
+    pub fn descriptor(&self, tool: &ToolSpec, output: Option<Value>) -> Result<Value, String> {
+        let mut descriptor = Map::new();
+        descriptor.insert("name".to_owned(), json!(tool.name));
+        descriptor.insert("title".to_owned(), json!(tool.title));
+        descriptor.insert("description".to_owned(), json!(self.description(tool)?));
+        descriptor.insert("inputSchema".to_owned(), self.input_schema(tool)?);
+        if let Some(output) = output {
+            descriptor.insert("outputSchema".to_owned(), output);
+        }
+        let hints = json!({
+            "readOnlyHint": tool.annotations.read_only,
+            "destructiveHint": tool.annotations.destructive,
+            "idempotentHint": tool.annotations.idempotent,
+            "openWorldHint": tool.annotations.open_world,
+        });
+        descriptor.insert("annotations".to_owned(), hints);
+        Ok(Value::Object(descriptor))
     }
 
     fn input_schema(&self, tool: &ToolSpec) -> Result<Value, String> {
@@ -166,10 +188,15 @@ impl<'a> Renderer<'a> {
             ParamType::Binding => None,
         };
         property.insert("description".to_owned(), json!(self.text(&param.description)?));
-        let limits = [("minimum", &param.minimum), ("maximum", &param.maximum), ("default", &param.default)];
+        let bound = |value: &Option<Value>| value.as_ref().map(|value| self.context.resolve(value));
+        let limits = [
+            ("minimum", bound(&param.minimum)),
+            ("maximum", bound(&param.maximum)),
+            ("default", self.context.default_of(param)),
+        ];
         for (key, value) in limits {
             if let Some(value) = value {
-                property.insert(key.to_owned(), self.context.resolve(value));
+                property.insert(key.to_owned(), value);
             }
         }
         Ok(Value::Object(property))

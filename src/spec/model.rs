@@ -1,8 +1,9 @@
-//! The manifest as checked data: profiles, tools, their words and parameters.
+//! The manifest as checked data: profiles, tools, their words and parameters; resources, prompts and error codes.
 //!
 //! Plain structs shared by the build, the runtime and overlays. It neither reads files nor checks
 //! anything: `load.rs` reads, `check.rs` checks.
 
+use crate::error::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,6 +14,15 @@ pub struct Manifest {
     pub profiles: Vec<ProfileSpec>,
     /// The tools of all profiles, in reading order.
     pub tools: Vec<ToolSpec>,
+    /// What clients can read by its URI, in the order of resources/list.
+    #[serde(default)]
+    pub resources: Vec<ResourceSpec>,
+    /// The prompts, in the order of prompts/list.
+    #[serde(default)]
+    pub prompts: Vec<PromptSpec>,
+    /// The words of every error code; each code once.
+    #[serde(default)]
+    pub errors: Vec<ErrorSpec>,
 }
 
 /// A set of tools with its own instructions, text format and defaults.
@@ -30,6 +40,12 @@ pub struct ProfileSpec {
     pub defaults: Defaults,
     /// The tools' ids, in the order of tools/list.
     pub tools: Vec<String>,
+    /// The ids of the resources it offers.
+    #[serde(default)]
+    pub resources: Vec<String>,
+    /// The ids of the prompts it offers.
+    #[serde(default)]
+    pub prompts: Vec<String>,
     /// The server's `instructions`: a minijinja template over the active settings.
     pub instructions: String,
 }
@@ -82,6 +98,9 @@ pub struct ToolSpec {
     pub policy: String,
     /// The handler: `query.read` is `crate::handlers::query::read`.
     pub handler: String,
+    /// The struct in `crate::results` that its structured result is: `RowSet`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
     /// Hints for clients; checked against the policy.
     pub annotations: Annotations,
     /// The parts of the description.
@@ -175,6 +194,121 @@ pub enum ParamType {
     Binding,
 }
 
+/// A resource, or a template of resources.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ResourceSpec {
+    /// `schema`; names the generated variant.
+    pub id: String,
+    /// What clients ask for.
+    pub address: Address,
+    /// A short name for programs.
+    pub name: String,
+    /// A short title for people.
+    pub title: String,
+    /// What it holds.
+    pub description: String,
+    /// `application/json`.
+    pub mime_type: String,
+    /// The policy it is read under, by its id in policy.yaml.
+    pub policy: String,
+    /// The handler: `resources.schema` is `crate::handlers::resources::schema`.
+    pub handler: String,
+}
+
+/// A URI, or a template of URIs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Address {
+    /// One resource: `sqlite://schema`.
+    Uri(String),
+    /// One resource per value of the variable, which ends the template: `sqlite://table/{name}`
+    /// (RFC 6570, level 1).
+    Template {
+        /// What stands before the variable: `sqlite://table/`.
+        prefix: String,
+        /// The variable: `name`.
+        variable: String,
+        /// What it stands for.
+        values: ValueSource,
+    },
+}
+
+/// Where the values of a template's variable or a prompt's argument come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ValueSource {
+    /// The names of tables and views.
+    Table,
+}
+
+/// A prompt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PromptSpec {
+    /// `analyse_table`.
+    pub id: String,
+    /// The name clients give: `analyse-table`.
+    pub name: String,
+    /// A short title for people.
+    pub title: String,
+    /// What it is good for.
+    pub description: String,
+    /// The policy the database is looked at under, by its id in policy.yaml.
+    pub policy: String,
+    /// Arguments in reading order.
+    #[serde(default)]
+    pub arguments: Vec<PromptArgument>,
+    /// The message: a minijinja template over the settings, the arguments and [`STRUCTURE`].
+    pub text: String,
+}
+
+/// The name under which a prompt's text finds the structure of the table that an argument names.
+pub const STRUCTURE: &str = "structure";
+
+/// An argument of a prompt; always a string.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptArgument {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub description: String,
+    /// Whether it must be given.
+    #[serde(default)]
+    pub required: bool,
+    /// Where its values come from; none for free text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<ValueSource>,
+}
+
+/// The words of an error code.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorSpec {
+    /// The code.
+    pub code: ErrorCode,
+    /// What happened.
+    pub meaning: String,
+    /// What to do next.
+    pub next: String,
+}
+
+impl Address {
+    /// The URI, or the template with its variable in braces.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Uri(uri) => uri.clone(),
+            Self::Template { prefix, variable, .. } => format!("{prefix}{{{variable}}}"),
+        }
+    }
+}
+
+impl PromptSpec {
+    /// The argument that names a table.
+    #[must_use]
+    pub fn table_argument(&self) -> Option<&PromptArgument> {
+        self.arguments.iter().find(|argument| argument.values == Some(ValueSource::Table))
+    }
+}
+
 impl ParamSpec {
     /// The field of the handler's input.
     #[must_use]
@@ -188,6 +322,18 @@ impl Manifest {
     #[must_use]
     pub fn profile(&self, id: &str) -> Option<&ProfileSpec> {
         self.profiles.iter().find(|p| p.id == id)
+    }
+
+    /// The resource of this id.
+    #[must_use]
+    pub fn resource(&self, id: &str) -> Option<&ResourceSpec> {
+        self.resources.iter().find(|resource| resource.id == id)
+    }
+
+    /// The prompt of this id.
+    #[must_use]
+    pub fn prompt(&self, id: &str) -> Option<&PromptSpec> {
+        self.prompts.iter().find(|prompt| prompt.id == id)
     }
 
     /// The tool of this id.

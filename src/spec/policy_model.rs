@@ -31,6 +31,8 @@ pub struct PolicySpec {
     pub connection: Connection,
     /// What the server's own code does under it.
     pub server_does: ServerWork,
+    /// Whether a statement must be one SELECT or VALUES: no pragma or EXPLAIN of its own.
+    pub selects_only: bool,
     /// Authorizer actions allowed.
     pub actions: Vec<ActionKind>,
     /// Pragmas allowed to be read without a value.

@@ -31,9 +31,12 @@ macro_rules! raw {
 
 raw! {
     /// tools.yaml.
-    RawManifest "a map with `profiles` and `tools`" {
+    RawManifest "a map with `profiles`, `tools`, `resources`, `prompts` and `errors`" {
         "profiles" profiles: Vec<RawProfile>,
         "tools" tools: Vec<RawTool>,
+        "resources" resources: Vec<RawResource>,
+        "prompts" prompts: Vec<RawPrompt>,
+        "errors" errors: Vec<RawError>,
     }
     /// A profile.
     RawProfile "a profile (a map)" {
@@ -43,6 +46,8 @@ raw! {
         "errors" errors: String,
         "defaults" defaults: RawDefaults,
         "tools" tools: Vec<String>,
+        "resources" resources: Vec<String>,
+        "prompts" prompts: Vec<String>,
         "instructions" instructions: String,
     }
     /// A profile's defaults.
@@ -60,6 +65,7 @@ raw! {
         "title" title: String,
         "policy" policy: String,
         "handler" handler: String,
+        "output" output: String,
         "annotations" annotations: RawAnnotations,
         "words" words: RawWords,
         "params" params: Vec<RawParam>,
@@ -96,6 +102,42 @@ raw! {
         "field" field: String,
         "value" value: bool,
     }
+    /// A resource.
+    RawResource "a resource (a map)" {
+        "id" id: String,
+        "uri" uri: String,
+        "uri_template" uri_template: String,
+        "values" values: String,
+        "name" name: String,
+        "title" title: String,
+        "description" description: String,
+        "mime_type" mime_type: String,
+        "policy" policy: String,
+        "handler" handler: String,
+    }
+    /// A prompt.
+    RawPrompt "a prompt (a map)" {
+        "id" id: String,
+        "name" name: String,
+        "title" title: String,
+        "description" description: String,
+        "policy" policy: String,
+        "arguments" arguments: Vec<RawPromptArgument>,
+        "text" text: String,
+    }
+    /// An argument of a prompt.
+    RawPromptArgument "an argument (a map)" {
+        "name" name: String,
+        "description" description: String,
+        "required" required: bool,
+        "values" values: String,
+    }
+    /// The words of an error code.
+    RawError "an error code (a map)" {
+        "code" code: String,
+        "meaning" meaning: String,
+        "next" next: String,
+    }
     /// policy.yaml.
     RawPolicyFile "a map with `policies`, `actions`, `protected` and `exceptions`" {
         "policies" policies: Vec<RawPolicy>,
@@ -110,6 +152,7 @@ raw! {
         "tool" tool: String,
         "connection" connection: String,
         "server_does" server_does: String,
+        "selects_only" selects_only: bool,
         "actions" actions: Vec<String>,
         "pragmas" pragmas: RawPragmas,
         "functions_denied" functions_denied: Vec<String>,
@@ -154,6 +197,10 @@ pub fn manifest_keys(path: &Path) -> &'static [&'static str] {
         ["tools", "*", "words"] => RawWords::KEYS,
         ["tools", "*", "params", "*"] => RawParam::KEYS,
         ["tools", "*", "fixed", "*"] => RawFixed::KEYS,
+        ["resources", "*"] => RawResource::KEYS,
+        ["prompts", "*"] => RawPrompt::KEYS,
+        ["prompts", "*", "arguments", "*"] => RawPromptArgument::KEYS,
+        ["errors", "*"] => RawError::KEYS,
         _ => &[],
     }
 }

@@ -140,7 +140,10 @@ impl Source {
         }
         // A small table: what is missing is filled up from its start.
         if u64::try_from(drawn.len()).unwrap_or(u64::MAX) < limit {
-            let fill = format!("SELECT {rowid} FROM main.{table} ORDER BY {rowid} LIMIT {}", limit.saturating_mul(5));
+            let fill = format!(
+                "SELECT {rowid} FROM main.{table} ORDER BY {rowid} LIMIT {}",
+                limit.saturating_mul(5)
+            );
             let mut fill = conn.prepare(&fill)?;
             let mut rows = fill.query([])?;
             while let Some(row) = rows.next()? {
@@ -164,7 +167,10 @@ impl Source {
     /// A reservoir over the first rows, by their place.
     fn reservoir(&self, conn: &Connection, limit: u64, sink: &mut DatumSink) -> rusqlite::Result<bool> {
         let mut chosen: Vec<u64> = Vec::new();
-        let count = format!("SELECT count(*) FROM (SELECT 1 FROM main.{} LIMIT {RESERVOIR_ROWS})", quoted(&self.table));
+        let count = format!(
+            "SELECT count(*) FROM (SELECT 1 FROM main.{} LIMIT {RESERVOIR_ROWS})",
+            quoted(&self.table)
+        );
         let count = conn.prepare(&count)?.query_row([], |row| row.get::<_, i64>(0))?.unsigned_abs();
         for place in 0..count {
             if place < limit {

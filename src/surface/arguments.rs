@@ -6,6 +6,7 @@
 
 use super::SurfaceSettings;
 use crate::error::ToolError;
+use crate::spec::descriptor::Context;
 use crate::spec::diagnostic::{listed, nearest};
 use crate::spec::model::{ParamSpec, ParamType, ToolSpec};
 use crate::spec::settings::setting_in_braces;
@@ -64,7 +65,7 @@ fn one(
         if param.required {
             return Err(format!("`{}` is missing; {tool} needs it", param.name));
         }
-        return Ok(param.default.as_ref().map(|default| resolved(default, settings)));
+        return Ok(Context::new(settings, &[], false).default_of(param));
     }
     let name = &param.name;
     match param.kind {

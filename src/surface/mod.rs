@@ -10,7 +10,7 @@ pub use settings::SurfaceSettings;
 use crate::error::StartError;
 use crate::generated::{PolicyId, Tool};
 use crate::spec::descriptor::{Context, Renderer};
-use crate::spec::model::{Manifest, ProfileSpec, ToolSpec};
+use crate::spec::model::{Format, Manifest, ProfileSpec, ToolSpec};
 use serde_json::Value;
 
 /// One tool that clients can call.
@@ -63,7 +63,11 @@ impl Surface {
         let instructions = renderer.text(&profile.instructions).map_err(StartError::usage)?;
         let descriptors = tools
             .iter()
-            .map(|tool| renderer.descriptor(&tool.spec))
+            .map(|tool| {
+                let structured = profile.format == Format::Structured;
+                let output = if structured { tool.tool.output_schema() } else { None };
+                renderer.descriptor(&tool.spec, output)
+            })
             .collect::<Result<Vec<_>, _>>()
             .map_err(StartError::usage)?;
         Ok(Self { profile: profile.clone(), tools, descriptors, instructions })

@@ -12,11 +12,11 @@ use crate::policy::{ConnectionKind, Policy};
 use crate::sqlite::fault::Fault;
 use crate::sqlite::guard::Guarded;
 use crate::sqlite::query::{self, Read as ReadStatement, ReadRows};
-use crate::sqlite::{plan, sample};
 use crate::sqlite::search_rows;
 use crate::sqlite::view::NewView;
 use crate::sqlite::watch::Watch;
 use crate::sqlite::write::{Change, Moments, Writer};
+use crate::sqlite::{plan, sample};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -79,7 +79,8 @@ impl Bench {
             let guarded = Guarded::open(&setup.path, ConnectionKind::ReadWrite, false, &PROTECTED, watch)?;
             Writer::new(guarded, setup.path.clone()).map(|writer| Self::Writes(Box::new(writer)))
         } else {
-            Guarded::open(&setup.path, ConnectionKind::ReadOnly, setup.immutable, &PROTECTED, watch).map(Self::Reads)
+            Guarded::open(&setup.path, ConnectionKind::ReadOnly, setup.immutable, &PROTECTED, watch)
+                .map(Self::Reads)
         }
     }
 
@@ -97,10 +98,12 @@ impl Bench {
         match job.work {
             Work::Read { sql, params, limit, max_rows, caps, form } => {
                 let read = ReadStatement { sql: &sql, params: &params, limit, max_rows, caps, form };
-                query::run(self.guarded(), policy, read, &mut || moments.before_log()).map(|rows| match rows {
-                    ReadRows::Text(text) => Answer::Text(text),
-                    ReadRows::Data(rows) => Answer::Rows(rows),
-                })
+                query::run(self.guarded(), policy, read, &mut || moments.before_log()).map(
+                    |rows| match rows {
+                        ReadRows::Text(text) => Answer::Text(text),
+                        ReadRows::Data(rows) => Answer::Rows(rows),
+                    },
+                )
             }
             Work::Sample(sample) => {
                 sample::run(self.guarded(), policy, &sample, &mut || moments.before_log()).map(Answer::Rows)

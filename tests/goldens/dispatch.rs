@@ -119,6 +119,70 @@ pub async fn dispatch(
             };
             crate::handlers::search::text(cx, input).await
         }
+        crate::generated::Tool::ExplorerListTables => {
+            let _args: crate::generated::ExplorerListTablesArgs = parsed(arguments)?;
+            let input = crate::handlers::schema::ListTablesInput {
+                include_row_counts: false,
+            };
+            crate::handlers::schema::list_tables(cx, input).await
+        }
+        crate::generated::Tool::ExplorerDescribeTable => {
+            let args: crate::generated::ExplorerDescribeTableArgs = parsed(arguments)?;
+            let input = crate::handlers::schema::DescribeTableInput {
+                table: args.table,
+            };
+            crate::handlers::schema::describe_table(cx, input).await
+        }
+        crate::generated::Tool::ExplorerSampleRows => {
+            let args: crate::generated::ExplorerSampleRowsArgs = parsed(arguments)?;
+            let input = crate::handlers::explore::SampleRowsInput {
+                table: args.table,
+                columns: args.columns,
+                limit: completed(args.limit, "limit")?,
+                random: completed(args.random, "random")?,
+            };
+            crate::handlers::explore::sample_rows(cx, input).await
+        }
+        crate::generated::Tool::ExplorerRunQuery => {
+            let args: crate::generated::ExplorerRunQueryArgs = parsed(arguments)?;
+            let input = crate::handlers::query::ReadInput {
+                query: args.query,
+                params: args.params,
+                limit: completed(args.limit, "max_rows")?,
+            };
+            crate::handlers::query::read(cx, input).await
+        }
+        crate::generated::Tool::ExplorerExplainQuery => {
+            let args: crate::generated::ExplorerExplainQueryArgs = parsed(arguments)?;
+            let input = crate::handlers::explore::ExplainInput {
+                query: args.query,
+                params: args.params,
+            };
+            crate::handlers::explore::explain(cx, input).await
+        }
+    }
+}
+
+/// Reads a resource; `value` is what its URI holds where the template has its variable.
+///
+/// # Errors
+///
+/// What the handler reports.
+pub async fn read_resource(
+    resource: crate::generated::Resource,
+    cx: &crate::handlers::Call<'_>,
+    value: &str,
+) -> Result<String, crate::error::ToolError> {
+    match resource {
+        crate::generated::Resource::Schema => {
+            crate::handlers::resources::schema(cx).await
+        }
+        crate::generated::Resource::Resume => {
+            crate::handlers::resources::resume(cx).await
+        }
+        crate::generated::Resource::Table => {
+            crate::handlers::resources::table(cx, value).await
+        }
     }
 }
 

@@ -31,6 +31,16 @@ pub enum Tool {
     MemoryGetResumeContext,
     /// `memory.search_text`: Search text.
     MemorySearchText,
+    /// `explorer.list_tables`: List tables and views.
+    ExplorerListTables,
+    /// `explorer.describe_table`: Describe a table.
+    ExplorerDescribeTable,
+    /// `explorer.sample_rows`: Sample rows.
+    ExplorerSampleRows,
+    /// `explorer.run_query`: Query with SQL.
+    ExplorerRunQuery,
+    /// `explorer.explain_query`: Explain a query.
+    ExplorerExplainQuery,
 }
 
 impl Tool {
@@ -49,6 +59,11 @@ impl Tool {
         Tool::MemoryCheckpoint,
         Tool::MemoryGetResumeContext,
         Tool::MemorySearchText,
+        Tool::ExplorerListTables,
+        Tool::ExplorerDescribeTable,
+        Tool::ExplorerSampleRows,
+        Tool::ExplorerRunQuery,
+        Tool::ExplorerExplainQuery,
     ];
 
     /// The id in tools.yaml.
@@ -68,6 +83,11 @@ impl Tool {
             Tool::MemoryCheckpoint => "memory.checkpoint",
             Tool::MemoryGetResumeContext => "memory.get_resume_context",
             Tool::MemorySearchText => "memory.search_text",
+            Tool::ExplorerListTables => "explorer.list_tables",
+            Tool::ExplorerDescribeTable => "explorer.describe_table",
+            Tool::ExplorerSampleRows => "explorer.sample_rows",
+            Tool::ExplorerRunQuery => "explorer.run_query",
+            Tool::ExplorerExplainQuery => "explorer.explain_query",
         }
     }
 
@@ -88,7 +108,37 @@ impl Tool {
             "memory.checkpoint" => Some(Tool::MemoryCheckpoint),
             "memory.get_resume_context" => Some(Tool::MemoryGetResumeContext),
             "memory.search_text" => Some(Tool::MemorySearchText),
+            "explorer.list_tables" => Some(Tool::ExplorerListTables),
+            "explorer.describe_table" => Some(Tool::ExplorerDescribeTable),
+            "explorer.sample_rows" => Some(Tool::ExplorerSampleRows),
+            "explorer.run_query" => Some(Tool::ExplorerRunQuery),
+            "explorer.explain_query" => Some(Tool::ExplorerExplainQuery),
             _ => None,
+        }
+    }
+
+    /// The JSON Schema of the tool's structured result, if it has one.
+    #[must_use]
+    pub fn output_schema(self) -> Option<serde_json::Value> {
+        match self {
+            Tool::MemoryReadQuery => None,
+            Tool::MemoryWriteQuery => None,
+            Tool::MemoryDestructiveQuery => None,
+            Tool::MemoryListTables => None,
+            Tool::MemoryDescribeTable => None,
+            Tool::MemoryGetSchema => None,
+            Tool::MemoryCreateView => None,
+            Tool::MemoryAppendEvent => None,
+            Tool::MemorySnapshot => None,
+            Tool::MemoryVerifyChain => None,
+            Tool::MemoryCheckpoint => None,
+            Tool::MemoryGetResumeContext => None,
+            Tool::MemorySearchText => None,
+            Tool::ExplorerListTables => Some(crate::results::schema_of::<crate::results::TableList>()),
+            Tool::ExplorerDescribeTable => Some(crate::results::schema_of::<crate::results::TableDetail>()),
+            Tool::ExplorerSampleRows => Some(crate::results::schema_of::<crate::results::RowSet>()),
+            Tool::ExplorerRunQuery => Some(crate::results::schema_of::<crate::results::RowSet>()),
+            Tool::ExplorerExplainQuery => Some(crate::results::schema_of::<crate::results::QueryPlan>()),
         }
     }
 
@@ -109,6 +159,11 @@ impl Tool {
             Tool::MemoryCheckpoint => schemars::schema_for!(MemoryCheckpointArgs),
             Tool::MemoryGetResumeContext => schemars::schema_for!(MemoryGetResumeContextArgs),
             Tool::MemorySearchText => schemars::schema_for!(MemorySearchTextArgs),
+            Tool::ExplorerListTables => schemars::schema_for!(ExplorerListTablesArgs),
+            Tool::ExplorerDescribeTable => schemars::schema_for!(ExplorerDescribeTableArgs),
+            Tool::ExplorerSampleRows => schemars::schema_for!(ExplorerSampleRowsArgs),
+            Tool::ExplorerRunQuery => schemars::schema_for!(ExplorerRunQueryArgs),
+            Tool::ExplorerExplainQuery => schemars::schema_for!(ExplorerExplainQueryArgs),
         }
     }
 }
@@ -252,11 +307,90 @@ pub struct MemorySearchTextArgs {
     pub context_chars: Option<u64>,
 }
 
+/// The arguments of `explorer.list_tables`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExplorerListTablesArgs {
+}
+
+/// The arguments of `explorer.describe_table`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExplorerDescribeTableArgs {
+    /// `table`: string, required.
+    pub table: String,
+}
+
+/// The arguments of `explorer.sample_rows`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExplorerSampleRowsArgs {
+    /// `table`: string, required.
+    pub table: String,
+    /// `columns`: list of strings, optional.
+    pub columns: Option<Vec<String>>,
+    /// `limit`: integer, optional.
+    pub limit: Option<u64>,
+    /// `random`: boolean, optional.
+    pub random: Option<bool>,
+}
+
+/// The arguments of `explorer.run_query`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExplorerRunQueryArgs {
+    /// `sql`: string, required.
+    #[serde(rename = "sql")]
+    pub query: String,
+    /// `params`: array or object, optional.
+    pub params: Option<serde_json::Value>,
+    /// `max_rows`: integer, optional.
+    #[serde(rename = "max_rows")]
+    pub limit: Option<u64>,
+}
+
+/// The arguments of `explorer.explain_query`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExplorerExplainQueryArgs {
+    /// `sql`: string, required.
+    #[serde(rename = "sql")]
+    pub query: String,
+    /// `params`: array or object, optional.
+    pub params: Option<serde_json::Value>,
+}
+
+/// Every resource and resource template of every profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Resource {
+    /// `schema`: The schema as SQL.
+    Schema,
+    /// `resume`: Where the work stands.
+    Resume,
+    /// `table`: One table or view.
+    Table,
+}
+
+impl Resource {
+    /// The resource of this id in tools.yaml.
+    #[must_use]
+    pub fn from_id(id: &str) -> Option<Self> {
+        match id {
+            "schema" => Some(Resource::Schema),
+            "resume" => Some(Resource::Resume),
+            "table" => Some(Resource::Table),
+            _ => None,
+        }
+    }
+}
+
 /// Every policy of policy.yaml.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PolicyId {
     /// `read`: Agent-written SQL that only looks, on a read-only connection.
     Read,
+    /// `look`: One SELECT on a read-only connection, of a server that only looks.
+    Look,
     /// `write`: Agent-written SQL that adds, and overwrites within a cap.
     Write,
     /// `destroy`: Agent-written SQL that may delete, overwrite and alter, behind a snapshot.
@@ -275,6 +409,7 @@ impl PolicyId {
     /// Every policy, in the order of policy.yaml.
     pub const ALL: &'static [PolicyId] = &[
         PolicyId::Read,
+        PolicyId::Look,
         PolicyId::Write,
         PolicyId::Destroy,
         PolicyId::View,
@@ -294,6 +429,7 @@ impl PolicyId {
     pub fn from_id(id: &str) -> Option<Self> {
         match id {
             "read" => Some(PolicyId::Read),
+            "look" => Some(PolicyId::Look),
             "write" => Some(PolicyId::Write),
             "destroy" => Some(PolicyId::Destroy),
             "view" => Some(PolicyId::View),
@@ -309,6 +445,7 @@ impl PolicyId {
     pub fn policy(self) -> &'static Policy {
         match self {
             PolicyId::Read => &READ,
+            PolicyId::Look => &LOOK,
             PolicyId::Write => &WRITE,
             PolicyId::Destroy => &DESTROY,
             PolicyId::View => &VIEW,
@@ -324,6 +461,71 @@ static READ: Policy = Policy {
     title: "Agent-written SQL that only looks, on a read-only connection",
     tool: "read_query",
     connection: ConnectionKind::ReadOnly,
+    selects_only: false,
+    writes: false,
+    can_lose: false,
+    actions: &[
+        ActionKind::Select,
+        ActionKind::Read,
+        ActionKind::Function,
+        ActionKind::Recursive,
+        ActionKind::Pragma,
+    ],
+    pragmas: &[
+        PragmaRule { name: "application_id", form: PragmaForm::Read },
+        PragmaRule { name: "auto_vacuum", form: PragmaForm::Read },
+        PragmaRule { name: "automatic_index", form: PragmaForm::Read },
+        PragmaRule { name: "busy_timeout", form: PragmaForm::Read },
+        PragmaRule { name: "cache_size", form: PragmaForm::Read },
+        PragmaRule { name: "cell_size_check", form: PragmaForm::Read },
+        PragmaRule { name: "collation_list", form: PragmaForm::Read },
+        PragmaRule { name: "compile_options", form: PragmaForm::Read },
+        PragmaRule { name: "data_version", form: PragmaForm::Read },
+        PragmaRule { name: "database_list", form: PragmaForm::Read },
+        PragmaRule { name: "defer_foreign_keys", form: PragmaForm::Read },
+        PragmaRule { name: "encoding", form: PragmaForm::Read },
+        PragmaRule { name: "foreign_keys", form: PragmaForm::Read },
+        PragmaRule { name: "freelist_count", form: PragmaForm::Read },
+        PragmaRule { name: "function_list", form: PragmaForm::Read },
+        PragmaRule { name: "journal_mode", form: PragmaForm::Read },
+        PragmaRule { name: "journal_size_limit", form: PragmaForm::Read },
+        PragmaRule { name: "max_page_count", form: PragmaForm::Read },
+        PragmaRule { name: "module_list", form: PragmaForm::Read },
+        PragmaRule { name: "page_count", form: PragmaForm::Read },
+        PragmaRule { name: "page_size", form: PragmaForm::Read },
+        PragmaRule { name: "pragma_list", form: PragmaForm::Read },
+        PragmaRule { name: "query_only", form: PragmaForm::Read },
+        PragmaRule { name: "recursive_triggers", form: PragmaForm::Read },
+        PragmaRule { name: "schema_version", form: PragmaForm::Read },
+        PragmaRule { name: "secure_delete", form: PragmaForm::Read },
+        PragmaRule { name: "synchronous", form: PragmaForm::Read },
+        PragmaRule { name: "temp_store", form: PragmaForm::Read },
+        PragmaRule { name: "trusted_schema", form: PragmaForm::Read },
+        PragmaRule { name: "user_version", form: PragmaForm::Read },
+        PragmaRule { name: "wal_autocheckpoint", form: PragmaForm::Read },
+        PragmaRule { name: "foreign_key_check", form: PragmaForm::Introspect },
+        PragmaRule { name: "foreign_key_list", form: PragmaForm::Introspect },
+        PragmaRule { name: "index_info", form: PragmaForm::Introspect },
+        PragmaRule { name: "index_list", form: PragmaForm::Introspect },
+        PragmaRule { name: "index_xinfo", form: PragmaForm::Introspect },
+        PragmaRule { name: "integrity_check", form: PragmaForm::Introspect },
+        PragmaRule { name: "quick_check", form: PragmaForm::Introspect },
+        PragmaRule { name: "table_info", form: PragmaForm::Introspect },
+        PragmaRule { name: "table_list", form: PragmaForm::Introspect },
+        PragmaRule { name: "table_xinfo", form: PragmaForm::Introspect },
+    ],
+    functions_denied: &["edit", "fts3_tokenizer", "load_extension", "readfile", "sqlite_log", "writefile"],
+    modules: &[],
+    counts_overwrites: false,
+    snapshots_first: false,
+};
+
+static LOOK: Policy = Policy {
+    id: "look",
+    title: "One SELECT on a read-only connection, of a server that only looks",
+    tool: "run_query",
+    connection: ConnectionKind::ReadOnly,
+    selects_only: true,
     writes: false,
     can_lose: false,
     actions: &[
@@ -387,6 +589,7 @@ static WRITE: Policy = Policy {
     title: "Agent-written SQL that adds, and overwrites within a cap",
     tool: "write_query",
     connection: ConnectionKind::ReadWrite,
+    selects_only: false,
     writes: true,
     can_lose: true,
     actions: &[
@@ -428,6 +631,7 @@ static DESTROY: Policy = Policy {
     title: "Agent-written SQL that may delete, overwrite and alter, behind a snapshot",
     tool: "destructive_query",
     connection: ConnectionKind::ReadWrite,
+    selects_only: false,
     writes: true,
     can_lose: true,
     actions: &[
@@ -474,6 +678,7 @@ static VIEW: Policy = Policy {
     title: "A view made from one agent-written SELECT",
     tool: "create_view",
     connection: ConnectionKind::ReadWrite,
+    selects_only: false,
     writes: true,
     can_lose: true,
     actions: &[
@@ -510,6 +715,7 @@ static INSPECT: Policy = Policy {
     title: "The server reads its own tables; no agent-written SQL",
     tool: "",
     connection: ConnectionKind::None,
+    selects_only: false,
     writes: false,
     can_lose: false,
     actions: &[
@@ -527,6 +733,7 @@ static CHAIN: Policy = Policy {
     title: "The server appends to its own tables; no agent-written SQL",
     tool: "",
     connection: ConnectionKind::None,
+    selects_only: false,
     writes: true,
     can_lose: false,
     actions: &[
@@ -544,6 +751,7 @@ static SNAPSHOT: Policy = Policy {
     title: "The server writes a checked copy beside the database; no agent-written SQL",
     tool: "",
     connection: ConnectionKind::None,
+    selects_only: false,
     writes: true,
     can_lose: false,
     actions: &[
@@ -559,6 +767,7 @@ static SNAPSHOT: Policy = Policy {
 /// Every policy, in the order of policy.yaml.
 pub static POLICIES: &[&Policy] = &[
     &READ,
+    &LOOK,
     &WRITE,
     &DESTROY,
     &VIEW,
@@ -797,7 +1006,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "1046502fd505ae0a93b081d3299ad5b8d2d5f1a70ec969fe09ade646bea60af0";
+pub const MANIFEST_SHA256: &str = "52afe3a75d1b31fa5c3929495cbeb17124cca14222db1ff0184b9393ee111a47";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
-pub const POLICY_SHA256: &str = "32b6eb7df41928cf042df0a4a3fe975ba16a038fcb3d0720bd76e240b4e82074";
+pub const POLICY_SHA256: &str = "2682976a1cf49839de2c9337c3d0c8abd5801e0e1a5b7b3806de474500723546";
