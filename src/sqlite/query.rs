@@ -64,7 +64,9 @@ fn attempt(
 ) -> Result<TextResult, (Fault, bool)> {
     let plain = |fault: Fault| (fault, false);
     let mut compiled = guarded.compile(policy, read.sql).map_err(plain)?;
-    let reads = compiled.judged.readonly || compiled.judged.facts.pragma;
+    let judged = &compiled.judged;
+    // SQLite calls an explained statement by what it would do; it does nothing.
+    let reads = judged.readonly || judged.facts.pragma || judged.explain;
     if !reads || compiled.statement.column_count() == 0 {
         return Err(plain(Refusal::NotSelect.into()));
     }
