@@ -107,7 +107,7 @@ pub fn judge(
     let structural = actions.iter().find(|action| is_structural(action.kind));
     let mut facts = Facts::default();
     if let Some(action) = structural {
-        structural_verdict(policy, protected, action)?;
+        structural_verdict(policy, protected, objects, action)?;
         facts.structural = Some((action.kind, action.object.clone()));
         if action.kind == ActionKind::CreateTrigger {
             facts.trigger_on = action.detail.clone();
@@ -130,7 +130,12 @@ pub fn judge(
     Ok(facts)
 }
 
-fn structural_verdict(policy: &Policy, protected: &Protected, action: &Action) -> Result<(), Refusal> {
+fn structural_verdict(
+    policy: &Policy,
+    protected: &Protected,
+    objects: &dyn Objects,
+    action: &Action,
+) -> Result<(), Refusal> {
     // A bare ANALYZE or REINDEX takes every table along and leaves all rows and definitions as they are.
     let alters = !matches!(action.kind, ActionKind::Analyze | ActionKind::Reindex);
     for name in [Some(action.object.as_str()), action.detail.as_deref()].into_iter().flatten() {
@@ -146,6 +151,14 @@ fn structural_verdict(policy: &Policy, protected: &Protected, action: &Action) -
         if !policy.modules.contains(&module.as_str()) {
             return Err(Refusal::Module { name: module });
         }
+    }
+    // SQLite itself lets an index or a trigger onto a shadow table.
+    let table = match action.kind {
+        ActionKind::CreateIndex | ActionKind::CreateTrigger => action.detail.as_deref().unwrap_or_default(),
+        _ => action.object.as_str(),
+    };
+    if alters && objects.kind(table) == Some(ObjectKind::Shadow) {
+        return Err(Refusal::Internal { object: table.to_owned() });
     }
     Ok(())
 }
