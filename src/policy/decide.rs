@@ -105,6 +105,13 @@ pub fn judge(
         }
     }
     let structural = actions.iter().find(|action| is_structural(action.kind));
+    // `CREATE TABLE temp.t` is reported as an ordinary one, in the database `temp`.
+    if let Some(main) = structural
+        && actions.iter().any(is_made_in_temp)
+    {
+        let kind = temporary_form(main.kind);
+        return Err(Refusal::Action { kind, object: main.object.clone(), accessor: None });
+    }
     let mut facts = Facts::default();
     if let Some(action) = structural {
         structural_verdict(policy, protected, objects, action)?;
@@ -237,6 +244,26 @@ fn is_temp(action: &Action) -> bool {
             | ActionKind::DropTempView
             | ActionKind::DropTempTrigger
     )
+}
+
+/// Whether something is made in the database `temp`. ALTER TABLE of an ordinary table updates the schema
+/// table there, too, which makes nothing.
+fn is_made_in_temp(action: &Action) -> bool {
+    action.database.as_deref() == Some("temp")
+        && (is_structural(action.kind) || action.kind == ActionKind::Insert)
+}
+
+fn temporary_form(kind: ActionKind) -> ActionKind {
+    match kind {
+        ActionKind::CreateIndex => ActionKind::CreateTempIndex,
+        ActionKind::CreateView => ActionKind::CreateTempView,
+        ActionKind::CreateTrigger => ActionKind::CreateTempTrigger,
+        ActionKind::DropTable | ActionKind::DropVtable => ActionKind::DropTempTable,
+        ActionKind::DropIndex => ActionKind::DropTempIndex,
+        ActionKind::DropView => ActionKind::DropTempView,
+        ActionKind::DropTrigger => ActionKind::DropTempTrigger,
+        _ => ActionKind::CreateTempTable,
+    }
 }
 
 /// The actions that SQLite performs on its own tables while it carries out a structural statement

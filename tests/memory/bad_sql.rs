@@ -106,10 +106,9 @@ fn sql_of_thirty_megabytes_is_refused_by_its_size() {
     client.is_alive();
     assert_eq!(bench.query("SELECT count(*) FROM notes"), "3");
     // The log keeps the beginning.
-    assert_eq!(
-        bench.query("SELECT count(*) FROM query_log WHERE NOT ok AND length(query) BETWEEN 1000 AND 110000"),
-        "2"
-    );
+    client
+        .read("SELECT count(*) AS n FROM query_log WHERE NOT ok AND length(query) BETWEEN 1000 AND 110000")
+        .is("n\n2\n# 1 rows");
 }
 
 #[test]
@@ -123,12 +122,12 @@ fn nesting_and_size_beyond_sqlite_s_limits_are_plain_errors() {
     let parameter = "SELECT ?999999999".to_owned();
     let open = format!("SELECT {}", "(".repeat(5000));
     let rows = [
-        (nested(5000), "pars"),
-        (open, "pars"),
+        (nested(5000), "limit"),
+        (open, "limit"),
         (selects, "too many terms in compound SELECT"),
         (columns, "too many columns in result set"),
         (sum, "Expression tree is too large"),
-        (subqueries, "pars"),
+        (subqueries, ""),
         (blob, "unrecognized token"),
         (parameter, "variable number must be between ?1 and ?32766"),
     ];
@@ -174,7 +173,7 @@ fn other_files_are_out_of_reach() {
             (&attach, &["ATTACH"]),
             (&uri, &["ATTACH"]),
             ("ATTACH '' AS other", &["ATTACH"]),
-            ("ATTACH (SELECT ':memory:') AS other", &["ATTACH"]),
+            ("ATTACH (SELECT ':memory:') AS other", &["not allowed"]),
             ("DETACH DATABASE main", &["DETACH"]),
             ("DETACH other", &["DETACH"]),
             ("VACUUM", &["VACUUM"]),
@@ -278,13 +277,17 @@ fn temporary_objects_are_refused() {
         "CREATE TABLE temp.tt(a)",
         "CREATE TEMP VIEW tv AS SELECT 1",
         "CREATE TEMP TRIGGER tr AFTER INSERT ON notes BEGIN DELETE FROM tags; END",
+        "CREATE VIEW temp.tv AS SELECT 1",
+        "CREATE TRIGGER temp.tr AFTER INSERT ON main.notes BEGIN DELETE FROM tags; END",
         "CREATE VIRTUAL TABLE temp.f USING fts5(a)",
+        "ANALYZE temp",
     ] {
         client.read(sql).fails(&[]);
-        client.write(sql).fails(if sql.contains("VIRTUAL") { &[] } else { temporary });
-        client.destroy(sql).fails(if sql.contains("VIRTUAL") { &[] } else { temporary });
+        client.write(sql).fails(temporary);
+        client.destroy(sql).fails(temporary);
     }
     client.write("DROP TABLE temp.tt").fails(&[]);
+    client.write("INSERT INTO sqlite_temp_schema DEFAULT VALUES").fails(&[]);
     client.read("SELECT count(*) AS n FROM sqlite_temp_schema").is("n\n0\n# 1 rows");
     assert_eq!(bench.content(), before);
 }
