@@ -105,9 +105,16 @@ pub fn judge(
         }
     }
     let structural = actions.iter().find(|action| is_structural(action.kind));
+    // `CREATE TABLE temp.t` is reported as an ordinary one, in the database `temp`.
+    if let Some(main) = structural
+        && actions.iter().any(is_made_in_temp)
+    {
+        let kind = temporary_form(main.kind);
+        return Err(Refusal::Action { kind, object: main.object.clone(), accessor: None });
+    }
     let mut facts = Facts::default();
     if let Some(action) = structural {
-        structural_verdict(policy, protected, action)?;
+        structural_verdict(policy, protected, objects, action)?;
         facts.structural = Some((action.kind, action.object.clone()));
         if action.kind == ActionKind::CreateTrigger {
             facts.trigger_on = action.detail.clone();
@@ -130,9 +137,16 @@ pub fn judge(
     Ok(facts)
 }
 
-fn structural_verdict(policy: &Policy, protected: &Protected, action: &Action) -> Result<(), Refusal> {
+fn structural_verdict(
+    policy: &Policy,
+    protected: &Protected,
+    objects: &dyn Objects,
+    action: &Action,
+) -> Result<(), Refusal> {
+    // A bare ANALYZE or REINDEX takes every table along and leaves all rows and definitions as they are.
+    let alters = !matches!(action.kind, ActionKind::Analyze | ActionKind::Reindex);
     for name in [Some(action.object.as_str()), action.detail.as_deref()].into_iter().flatten() {
-        if protected.owns(name) {
+        if alters && protected.owns(name) {
             return Err(Refusal::Protected { object: name.to_owned() });
         }
     }
@@ -144,6 +158,14 @@ fn structural_verdict(policy: &Policy, protected: &Protected, action: &Action) -
         if !policy.modules.contains(&module.as_str()) {
             return Err(Refusal::Module { name: module });
         }
+    }
+    // SQLite itself lets an index or a trigger onto a shadow table.
+    let table = match action.kind {
+        ActionKind::CreateIndex | ActionKind::CreateTrigger => action.detail.as_deref().unwrap_or_default(),
+        _ => action.object.as_str(),
+    };
+    if alters && objects.kind(table) == Some(ObjectKind::Shadow) {
+        return Err(Refusal::Internal { object: table.to_owned() });
     }
     Ok(())
 }
@@ -222,6 +244,26 @@ fn is_temp(action: &Action) -> bool {
             | ActionKind::DropTempView
             | ActionKind::DropTempTrigger
     )
+}
+
+/// Whether something is made in the database `temp`. ALTER TABLE of an ordinary table updates the schema
+/// table there, too, which makes nothing.
+fn is_made_in_temp(action: &Action) -> bool {
+    action.database.as_deref() == Some("temp")
+        && (is_structural(action.kind) || action.kind == ActionKind::Insert)
+}
+
+fn temporary_form(kind: ActionKind) -> ActionKind {
+    match kind {
+        ActionKind::CreateIndex => ActionKind::CreateTempIndex,
+        ActionKind::CreateView => ActionKind::CreateTempView,
+        ActionKind::CreateTrigger => ActionKind::CreateTempTrigger,
+        ActionKind::DropTable | ActionKind::DropVtable => ActionKind::DropTempTable,
+        ActionKind::DropIndex => ActionKind::DropTempIndex,
+        ActionKind::DropView => ActionKind::DropTempView,
+        ActionKind::DropTrigger => ActionKind::DropTempTrigger,
+        _ => ActionKind::CreateTempTable,
+    }
 }
 
 /// The actions that SQLite performs on its own tables while it carries out a structural statement
