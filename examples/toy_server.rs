@@ -57,7 +57,7 @@ impl Program for ToyProgram {
         Ok(Verdict { text: format!("intact: {intact}"), intact })
     }
 
-    fn demo(&self, _: Option<PathBuf>) -> Result<(), StartError> {
+    fn demo(&self, _: Option<PathBuf>, _: Option<&str>) -> Result<(), StartError> {
         Err(StartError::failure("toys have no demo"))
     }
 

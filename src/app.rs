@@ -3,6 +3,8 @@
 //! It speaks no protocol and decides nothing about SQL. Every call, whatever becomes of it, leaves a row
 //! in the log.
 
+mod requests;
+
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
 use crate::error::{ErrorCode, StartError, ToolError};
@@ -52,8 +54,15 @@ impl App {
                 busy_timeout: settings.busy_timeout,
             })?)
         };
-        let reader = Reader::open(settings.db.clone(), settings.busy_timeout)?;
-        let pool = Pool::new(settings.db.clone(), settings.busy_timeout);
+        let reads_chain = surface.tools().iter().any(|tool| tool.spec.handler.starts_with("chain."));
+        let reader = if reads_chain {
+            Some(Reader::open(settings.db.clone(), settings.busy_timeout)?)
+        } else {
+            // Nothing of this process holds the file; the workers open it.
+            crate::sqlite::open::check(&settings.db, settings.busy_timeout, settings.immutable)?;
+            None
+        };
+        let pool = Pool::new(settings.db.clone(), settings.busy_timeout, settings.immutable);
         let core = Core::new(settings, surface, pool, store, reader, session, audit_log);
         Ok(Self { core, words, running: AtomicUsize::new(0), idle: Notify::new() })
     }
@@ -107,7 +116,7 @@ impl App {
 
     fn outcome(&self, result: Result<Reply, ToolError>) -> Outcome {
         match result {
-            Ok(reply) => Outcome::success(reply.text),
+            Ok(reply) => Outcome { text: reply.text, structured: reply.structured, error: None },
             Err(error) => match self.core.surface.profile().errors {
                 ErrorStyle::Plain => Outcome::failure(error.code, error.message),
                 ErrorStyle::Coded => {

@@ -6,9 +6,10 @@ use crate::app::App;
 use crate::cli::{Program, Verdict};
 use crate::config::{Profile, Settings};
 use crate::error::{EXIT_UNREADABLE, StartError};
+use crate::generated::PolicyId;
 use crate::outcome::{CallContext, Outcome};
 use crate::server::Service;
-use crate::spec::model::Manifest;
+use crate::spec::model::ProfileSpec;
 use crate::store::reader::{Reader, Reading};
 use crate::surface::built_in_manifest;
 use serde_json::{Map, Value};
@@ -28,8 +29,17 @@ impl Program for Indelible {
     type Service = App;
 
     fn profiles(&self) -> Vec<Profile> {
-        let profiles = built_in_manifest().map(|manifest: Manifest| manifest.profiles).unwrap_or_default();
-        profiles.into_iter().map(|profile| Profile { id: profile.id, defaults: profile.defaults }).collect()
+        let Ok(manifest) = built_in_manifest() else { return Vec::new() };
+        let writes = |id: &String| {
+            let policy = manifest.tool(id).and_then(|tool| PolicyId::from_id(&tool.policy));
+            policy.is_none_or(|policy| policy.policy().writes)
+        };
+        let profile = |profile: &ProfileSpec| Profile {
+            id: profile.id.clone(),
+            defaults: profile.defaults.clone(),
+            only_reads: !profile.tools.iter().any(writes),
+        };
+        manifest.profiles.iter().map(profile).collect()
     }
 
     async fn open(&self, settings: &Settings) -> Result<Arc<App>, StartError> {
@@ -54,8 +64,8 @@ impl Program for Indelible {
         Ok(Verdict { text, intact: verdict.ok && expected })
     }
 
-    fn demo(&self, db: Option<PathBuf>) -> Result<(), StartError> {
-        crate::demo::run(db)
+    fn demo(&self, db: Option<PathBuf>, profile: Option<&str>) -> Result<(), StartError> {
+        crate::demo::run(db, profile)
     }
 
     fn worker(&self) -> Result<(), StartError> {

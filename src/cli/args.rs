@@ -64,7 +64,13 @@ Exit status 1 when the tool answers with an error.")]
         #[arg(long, value_name = "HASH")]
         expect_head: Option<String>,
     },
-    /// Show an agent's session on a small music store; --db PATH keeps its database
+    /// Show an agent's session on a small music store
+    #[command(after_help = "\
+Examples:
+  indelible demo                  in a temporary folder that is removed at the end
+  indelible demo --db music.db    keeps the database; the file must not exist yet
+
+Of the settings only --db and --profile count here, and no variable does.")]
     Demo,
     /// Print a completion script for a shell
     Completions {

@@ -49,11 +49,12 @@ pub trait Program {
     /// The file cannot be read as an Indelible database; exit status 4.
     fn verify(&self, settings: &Settings, expect_head: Option<&str>) -> Result<Verdict, StartError>;
 
-    /// Shows an agent's session on a small database, at this path or in a temporary folder.
+    /// Shows an agent's session with a profile's tools on a small database, at this path or in a temporary
+    /// folder; without a profile, with the default one's.
     ///
     /// # Errors
-    /// The show could not be given to its end; exit status 1.
-    fn demo(&self, db: Option<PathBuf>) -> Result<(), StartError>;
+    /// The show could not be given to its end: exit status 1. The profile has none: exit status 2.
+    fn demo(&self, db: Option<PathBuf>, profile: Option<&str>) -> Result<(), StartError>;
 
     /// Runs a worker on stdin and stdout until stdin closes.
     ///
@@ -101,7 +102,7 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
         }
         Some(Command::Demo) => {
             logging::start(cli.raw.verbose);
-            program.demo(config::database_flag(&cli.raw, environment)?)?;
+            program.demo(config::database_flag(&cli.raw, environment)?, cli.raw.profile.as_deref())?;
             Ok(EXIT_OK)
         }
         Some(Command::Completions { shell }) => completions::completions(shell),

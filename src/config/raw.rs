@@ -14,7 +14,7 @@ pub struct RawArgs {
     #[arg(long, value_name = "PATH", global = true)]
     pub db: Option<OsString>,
 
-    /// The set of tools to offer: memory [default: memory] [INDELIBLE_PROFILE]
+    /// The set of tools to offer: memory or explorer [default: memory] [INDELIBLE_PROFILE]
     #[arg(long, value_name = "NAME", global = true)]
     pub profile: Option<String>,
 
@@ -22,27 +22,42 @@ pub struct RawArgs {
     #[arg(long, global = true)]
     pub read_only: bool,
 
-    /// Seconds a statement may run, decimals allowed [default: 10] [INDELIBLE_QUERY_TIMEOUT]
+    /// Read a file that nobody writes while it is served, without locks and without -wal and -shm beside it;
+    /// for profiles that only read [INDELIBLE_IMMUTABLE]
+    #[arg(long, global = true)]
+    pub immutable: bool,
+
+    /// Seconds a statement may run, decimals allowed [default: 10, explorer 5] [INDELIBLE_QUERY_TIMEOUT]
     #[arg(long, value_name = "SECONDS", global = true, allow_negative_numbers = true)]
     pub query_timeout: Option<String>,
+
+    /// The same in milliseconds [INDELIBLE_TIMEOUT_MS]
+    #[arg(long, value_name = "MILLISECONDS", global = true, allow_negative_numbers = true)]
+    pub timeout_ms: Option<String>,
 
     /// Seconds to wait for another process's lock, decimals allowed [default: 5] [INDELIBLE_BUSY_TIMEOUT]
     #[arg(long, value_name = "SECONDS", global = true, allow_negative_numbers = true)]
     pub busy_timeout: Option<String>,
 
-    /// Rows a call returns when it names no limit; at most --max-rows [default: 100] [INDELIBLE_DEFAULT_LIMIT]
-    #[arg(long, value_name = "ROWS", global = true, allow_negative_numbers = true)]
+    /// Rows a call returns when it names no limit; at most --max-rows [default: 100, explorer 50] [also --default-rows] [INDELIBLE_DEFAULT_LIMIT]
+    #[arg(long, alias = "default-rows", value_name = "ROWS", global = true, allow_negative_numbers = true)]
     pub default_limit: Option<String>,
 
-    /// Rows a call may ask for; below 100 it lowers the default limit too [default: 1000] [INDELIBLE_MAX_ROWS]
+    /// Rows a call may ask for; below 100 it lowers the default limit too [default: 1000, explorer 500] [INDELIBLE_MAX_ROWS]
     #[arg(long, value_name = "ROWS", global = true, allow_negative_numbers = true)]
     pub max_rows: Option<String>,
 
-    /// Bytes of text a result may have, its trailer aside [default: 32768] [INDELIBLE_MAX_RESULT_BYTES]
-    #[arg(long, value_name = "BYTES", global = true, allow_negative_numbers = true)]
+    /// Bytes of text a result may have, its trailer aside [default: 32768, explorer 65536] [also --max-output-bytes] [INDELIBLE_MAX_RESULT_BYTES]
+    #[arg(
+        long,
+        alias = "max-output-bytes",
+        value_name = "BYTES",
+        global = true,
+        allow_negative_numbers = true
+    )]
     pub max_result_bytes: Option<String>,
 
-    /// Characters shown of one cell [default: 2000] [INDELIBLE_MAX_CELL_CHARS]
+    /// Characters shown of one cell [default: 2000, explorer 1000] [INDELIBLE_MAX_CELL_CHARS]
     #[arg(long, value_name = "CHARS", global = true, allow_negative_numbers = true)]
     pub max_cell_chars: Option<String>,
 

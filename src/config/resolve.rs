@@ -25,6 +25,8 @@ pub struct Profile {
     pub id: String,
     /// What its settings start from.
     pub defaults: Defaults,
+    /// Whether none of its tools writes: it is served as with --read-only.
+    pub only_reads: bool,
 }
 
 /// Every setting, judged.
@@ -36,6 +38,8 @@ pub struct Settings {
     pub profile: String,
     /// Only tools that read; nothing is written to the file.
     pub read_only: bool,
+    /// Nobody writes the file while it is served; only with a profile that only reads.
+    pub immutable: bool,
     /// How long a statement may run; above zero, at most a day.
     pub query_timeout: Duration,
     /// How long to wait for another process's lock; zero is not at all.
@@ -97,13 +101,26 @@ pub fn resolve(
             limit
         }
     };
+    let immutable = raw.immutable || sources.given("immutable", None).map_or(Ok(false), |g| g.boolean())?;
+    if immutable && !profile.only_reads {
+        return Err(StartError::usage(format!(
+            "--immutable is for profiles that only read, and {} writes: use --profile explorer",
+            profile.id
+        )));
+    }
     let snapshot_dir = sources.path("snapshot-dir", raw.snapshot_dir.as_deref(), home)?;
     Ok(Settings {
         profile: profile.id.clone(),
-        read_only: raw.read_only || sources.given("read-only", None).map_or(Ok(false), |g| g.boolean())?,
+        immutable,
+        read_only: profile.only_reads
+            || raw.read_only
+            || sources.given("read-only", None).map_or(Ok(false), |g| g.boolean())?,
         query_timeout: match sources.text("query-timeout", &raw.query_timeout) {
             Some(given) => given.seconds(false)?,
-            None => Duration::try_from_secs_f64(defaults.query_timeout).unwrap_or(Duration::MAX),
+            None => match sources.text("timeout-ms", &raw.timeout_ms) {
+                Some(given) => Duration::from_millis(given.count(1..=86_400_000)?),
+                None => Duration::try_from_secs_f64(defaults.query_timeout).unwrap_or(Duration::MAX),
+            },
         },
         busy_timeout: match sources.text("busy-timeout", &raw.busy_timeout) {
             Some(given) => given.seconds(true)?,

@@ -1,11 +1,187 @@
 //! `indelible demo`: an agent's session on a small music store, shown to a person.
-use crate::error::StartError;
-use std::path::PathBuf;
+//!
+//! The server in it is this program, started and spoken to as any MCP client does; nothing is simulated
+//! but the agent.
+//!
+//! # Layout
+//!
+//! - `show`, `memory`: what a demo is made of; the memory profile's scenes
+//! - `store`, `words`: the music store's rows
+//! - `client`: the MCP client; `page`: how it looks on stdout; `folder`: the temporary folder
+//! - here: the scenes are played
 
-/// Shows the session.
+pub mod client;
+mod folder;
+mod memory;
+pub mod page;
+pub mod show;
+pub mod store;
+mod words;
+
+use crate::error::StartError;
+use crate::sqlite::copy::default_folder;
+use crate::sqlite::{music_store, outsider};
+use client::Client;
+use folder::Folder;
+use page::{Halt, Page};
+use show::{Act, Ends, Scene, Show};
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// The demos there are; the first is the default.
+static SHOWS: &[&Show] = &[&memory::SHOW];
+
+/// Shows the session of a profile on stdout, on a new database at `db` or in a temporary folder.
 ///
 /// # Errors
-/// What keeps it from being shown.
-pub fn run(_db: Option<PathBuf>) -> Result<(), StartError> {
-    Err(StartError::failure("not yet"))
+/// Exit status 2 for a profile without a demo; 1 for what keeps it from being shown to its end: `db` exists,
+/// the server fails, or answers otherwise than the narration says.
+pub fn run(db: Option<PathBuf>, profile: Option<&str>) -> Result<(), StartError> {
+    let show = find(profile)?;
+    let stdout = std::io::stdout().lock();
+    let colours = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    match play(show, db.as_deref(), &mut Page::new(stdout, colours)) {
+        Err(Halt::Failed(error)) => Err(error),
+        Ok(()) | Err(Halt::Unread) => Ok(()),
+    }
+}
+
+fn find(profile: Option<&str>) -> Result<&'static Show, StartError> {
+    let wanted = |show: &&&Show| profile.is_none_or(|profile| profile == show.profile);
+    SHOWS.iter().find(wanted).copied().ok_or_else(|| {
+        let there: Vec<&str> = SHOWS.iter().map(|show| show.profile).collect();
+        let (given, there) = (profile.unwrap_or_default().escape_debug(), there.join(", "));
+        StartError::usage(format!("--profile `{given}`: it has no demo; there is {there}"))
+    })
+}
+
+fn play<W: Write>(show: &Show, kept: Option<&Path>, page: &mut Page<W>) -> Result<(), Halt> {
+    let folder = Folder::new()?;
+    let database = kept.map_or_else(|| folder.path().join("music.db"), Path::to_path_buf);
+    if let Some(parent) = kept.and_then(Path::parent) {
+        std::fs::create_dir_all(parent).map_err(|error| {
+            StartError::failure(format!("cannot create the folder `{}`: {error}", parent.display()))
+        })?;
+    }
+    music_store::write(&database, &store::contents(show.wal))?;
+    page.paragraph(show.opening)?;
+    let mut stage = Stage { show, folder: &folder, database: &database, server: None };
+    for part in show.parts {
+        page.headline(part.headline)?;
+        for scene in part.scenes {
+            page.step(scene.says)?;
+            stage.act(scene, page)?;
+        }
+        if !part.moral.is_empty() {
+            page.paragraph(part.moral)?;
+        }
+    }
+    stage.stop()?;
+    drop(folder);
+    close(show, kept, page)
+}
+
+/// What a scene is played with.
+struct Stage<'a> {
+    show: &'a Show,
+    folder: &'a Folder,
+    database: &'a Path,
+    server: Option<Client>,
+}
+
+impl Stage<'_> {
+    fn act<W: Write>(&mut self, scene: &Scene, page: &mut Page<W>) -> Result<(), Halt> {
+        match &scene.act {
+            Act::Start => {
+                self.start(self.database, page)?;
+                let tools = self.server()?.tools()?;
+                page.sent("tools/list", None)?;
+                page.answered(&format!("{} tools: {}", tools.len(), tools.join(", ")), false, 1)
+            }
+            Act::Call { tool, arguments, ends, lines } => {
+                let arguments = arguments();
+                page.sent(tool, Some(&arguments))?;
+                let answer = self.server()?.call(tool, &arguments)?;
+                page.answered(&answer.text, answer.is_error, *lines)?;
+                let as_told = match ends {
+                    Ends::Well(words) => !answer.is_error && answer.text.contains(words),
+                    Ends::Refused(words) => answer.is_error && answer.text.contains(words),
+                };
+                if as_told {
+                    return Ok(());
+                }
+                Err(StartError::failure(format!("the demo expected another answer of `{tool}`: {ends:?}"))
+                    .into())
+            }
+            Act::Restart => self.start(self.database, page),
+            Act::Tamper(statements) => {
+                self.stop()?;
+                let copy = self.folder.path().join("copy.db");
+                outsider::copy(self.database, &copy)?;
+                for statement in *statements {
+                    page.done_behind(statement)?;
+                }
+                outsider::run(&copy, statements)?;
+                self.start(&copy, page)
+            }
+        }
+    }
+
+    /// Starts a server on `database`, after the one that runs has been stopped.
+    fn start<W: Write>(&mut self, database: &Path, page: &mut Page<W>) -> Result<(), Halt> {
+        self.stop()?;
+        let program = std::env::current_exe().map_err(|error| {
+            StartError::failure(format!("cannot find this program to start it as a server: {error}"))
+        })?;
+        let arguments = ["--profile".into(), self.show.profile.into(), "--db".into(), database.into()];
+        let server = self.server.insert(Client::start(&program, &arguments)?);
+        page.sent("initialize", None)?;
+        page.answered(server.greeting(), false, 1)
+    }
+
+    fn server(&mut self) -> Result<&mut Client, StartError> {
+        self.server.as_mut().ok_or_else(|| StartError::failure("the demo has started no server yet"))
+    }
+
+    fn stop(&mut self) -> Result<(), StartError> {
+        self.server.take().map_or(Ok(()), |server| server.stop().map(drop))
+    }
+}
+
+/// What to do next.
+fn close<W: Write>(show: &Show, kept: Option<&Path>, page: &mut Page<W>) -> Result<(), Halt> {
+    page.headline("YOUR TURN")?;
+    match kept {
+        None => {
+            page.paragraph("What the demo made is removed again. This keeps its database, to look into:")?;
+            page.commands(&["indelible demo --db music.db"])?;
+        }
+        Some(database) => {
+            page.paragraph(
+                "The database is kept as the agent left it; only a copy was edited. Look into it:",
+            )?;
+            let shown = quoted_for_shell(database);
+            let commands: Vec<String> =
+                show.look.iter().map(|command| command.replace("{db}", &shown)).collect();
+            page.commands(&commands)?;
+            let snapshots = default_folder(database);
+            if snapshots.exists() {
+                page.paragraph("The snapshot made before the deletion is in:")?;
+                page.commands(&[quoted_for_shell(&snapshots)])?;
+            }
+        }
+    }
+    page.paragraph(
+        "Give an agent of yours a database, once `indelible` is on your PATH (this line is for \
+        Claude Code; other MCP clients are told the command behind the `--`):",
+    )?;
+    page.commands(&[show.connect])
+}
+
+fn quoted_for_shell(path: &Path) -> String {
+    let path = path.display().to_string();
+    if path.chars().all(|c| c.is_alphanumeric() || "/._-+,@%".contains(c)) {
+        return path;
+    }
+    format!("'{}'", path.replace('\'', r"'\''"))
 }

@@ -54,7 +54,7 @@ pub async fn append_event(call: &Call<'_>, input: AppendEventInput) -> Result<Re
     let appended = store.append_event(Some(&input.kind), &input.content, made).await?;
     call.recorded(with_id(for_log, "event", appended.id));
     let hash = appended.hash.get(..12).unwrap_or(&appended.hash);
-    Ok(Reply { text: format!("ok: event {} appended (hash {hash}...)", appended.id), rows: Some(1) })
+    Ok(Reply::text(format!("ok: event {} appended (hash {hash}...)", appended.id), Some(1)))
 }
 
 /// Writes a checkpoint at the newest event.
@@ -71,7 +71,7 @@ pub async fn checkpoint(call: &Call<'_>, input: CheckpointInput) -> Result<Reply
     let appended = store.checkpoint(&input.summary, made).await?;
     call.recorded(with_id(for_log, "checkpoint", appended.id));
     let text = format!("ok: checkpoint {} written at event {}", appended.id, appended.last_event_id);
-    Ok(Reply { text, rows: Some(1) })
+    Ok(Reply::text(text, Some(1)))
 }
 
 /// Checks the whole chain and says so in JSON.
@@ -79,9 +79,9 @@ pub async fn checkpoint(call: &Call<'_>, input: CheckpointInput) -> Result<Reply
 /// # Errors
 /// As the reader says.
 pub async fn verify(call: &Call<'_>, _: VerifyInput) -> Result<Reply, ToolError> {
-    let verdict = call.core.reader.verify(reading(call)).await?;
+    let verdict = call.reader()?.verify(reading(call)).await?;
     call.note("ok", verdict.ok);
-    Ok(Reply { text: verdict.to_json().to_string(), rows: Some(verdict.events) })
+    Ok(Reply::text(verdict.to_json().to_string(), Some(verdict.events)))
 }
 
 /// The resume text.
@@ -95,8 +95,8 @@ pub async fn resume(call: &Call<'_>, input: ResumeInput) -> Result<Reply, ToolEr
         call.note("exclude_kinds", exclude_kinds.clone());
     }
     let choice = ResumeChoice { max_events: input.max_events, exclude_kinds, caps: call.core.caps() };
-    let text = call.core.reader.resume(choice, reading(call)).await?;
-    Ok(Reply { text, rows: None })
+    let text = call.reader()?.resume(choice, reading(call)).await?;
+    Ok(Reply::text(text, None))
 }
 
 fn reading(call: &Call<'_>) -> Reading {

@@ -6,8 +6,10 @@
 
 pub mod chain;
 pub mod explore;
+pub mod prompts;
 pub mod query;
 pub mod resources;
+pub mod rows;
 pub mod schema;
 pub mod search;
 pub mod snapshot;
@@ -21,7 +23,9 @@ use crate::generated::{ACTION_WORDS, MANIFEST_SHA256, POLICY_SHA256, PolicyId};
 use crate::outcome::ProgressReporter;
 use crate::policy::Refusal;
 use crate::render::Caps;
+use crate::spec::model::Format;
 use crate::sqlite::fault::Fault;
+use crate::sqlite::query::Form;
 use crate::sqlite::watch::Stop;
 use crate::store::audit_log::AuditLog;
 use crate::store::reader::Reader;
@@ -33,6 +37,7 @@ use serde_json::{Map, Value};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 // The generated dispatch: from a tool or resource to its handler.
@@ -54,8 +59,8 @@ pub struct Core {
     pub pool: Pool,
     /// The writing side; none with --read-only.
     pub store: Option<Store>,
-    /// The reader of the chain.
-    pub reader: Reader,
+    /// The reader of the chain; none where no tool reads it.
+    pub reader: Option<Reader>,
     /// The id of this server run.
     pub session: String,
     /// The copy of the log in a file, if asked for.
@@ -63,6 +68,7 @@ pub struct Core {
     /// Whether a row with the digests of manifest and policy is in the log.
     digests_logged: AtomicBool,
     calls: AtomicU64,
+    schema_changes: watch::Sender<u64>,
 }
 
 impl Core {
@@ -73,7 +79,7 @@ impl Core {
         surface: Surface,
         pool: Pool,
         store: Option<Store>,
-        reader: Reader,
+        reader: Option<Reader>,
         session: String,
         audit_log: Option<AuditLog>,
     ) -> Self {
@@ -87,7 +93,19 @@ impl Core {
             audit_log,
             digests_logged: AtomicBool::new(false),
             calls: AtomicU64::new(0),
+            schema_changes: watch::Sender::new(0),
         }
+    }
+
+    /// Counts a change to the list of tables and views made through this server.
+    pub fn schema_changed(&self) {
+        self.schema_changes.send_modify(|changes| *changes += 1);
+    }
+
+    /// Tells of every such change from now on.
+    #[must_use]
+    pub fn schema_changes(&self) -> watch::Receiver<u64> {
+        self.schema_changes.subscribe()
     }
 
     /// The caps of every text result.
@@ -122,6 +140,16 @@ pub struct Reply {
     pub text: String,
     /// Rows returned or changed, for the log.
     pub rows: Option<u64>,
+    /// The result as data, for profiles that send it.
+    pub structured: Option<Value>,
+}
+
+impl Reply {
+    /// A reply that is text alone.
+    #[must_use]
+    pub fn text(text: impl Into<String>, rows: Option<u64>) -> Self {
+        Self { text: text.into(), rows, structured: None }
+    }
 }
 
 /// One call on its way through a handler.
@@ -172,6 +200,12 @@ impl<'a> Call<'a> {
             ts,
             notes: Mutex::default(),
         }
+    }
+
+    /// How the active profile shows results.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.core.surface.profile().format
     }
 
     /// Notes the statement or pattern for the log.
@@ -289,6 +323,19 @@ impl<'a> Call<'a> {
         })
     }
 
+    /// The reader of the chain.
+    ///
+    /// # Errors
+    /// In a profile without chain tools there is none.
+    pub fn reader(&self) -> Result<&'a Reader, ToolError> {
+        self.core.reader.as_ref().ok_or_else(|| {
+            ToolError::new(
+                ErrorCode::Refused,
+                "this profile keeps no memory; serve the file with --profile memory",
+            )
+        })
+    }
+
     fn terms(&self) -> Terms {
         Terms {
             policy: self.policy.id(),
@@ -308,7 +355,14 @@ impl<'a> Call<'a> {
             crate::sqlite::params::BindValue::Text(self.core.session.clone()),
             crate::sqlite::params::BindValue::Integer(i64::try_from(self.number).unwrap_or(i64::MAX)),
         ]);
-        let work = Work::Read { sql: sql.to_owned(), params, limit: 1, max_rows: 1, caps: self.core.caps() };
+        let work = Work::Read {
+            sql: sql.to_owned(),
+            params,
+            limit: 1,
+            max_rows: 1,
+            caps: self.core.caps(),
+            form: Form::Csv,
+        };
         let terms =
             Terms { policy: "read", timeout: Duration::from_secs(5), cancel: CancellationToken::new() };
         let attend = LogKeeper { core: self.core, turn: None };
@@ -331,7 +385,30 @@ impl<'a> Call<'a> {
     }
 
     fn refusal(&self, refusal: &Refusal) -> ToolError {
+        if self.policy.policy().selects_only {
+            // What is accepted was decided on the compiled statement; its first word only chooses the words.
+            let keyword = first_keyword(self.notes().query.as_deref().unwrap_or_default());
+            if !matches!(keyword.as_str(), "" | "SELECT" | "WITH" | "VALUES") {
+                return self.no_select(&keyword);
+            }
+        }
         refusal.words(self.name, ACTION_WORDS, &|policy| self.core.tool_of(policy))
+    }
+
+    fn no_select(&self, keyword: &str) -> ToolError {
+        let explains =
+            |tool: &&ActiveTool| tool.spec.handler == "explore.explain" && tool.spec.name != self.name;
+        let hint = match self.core.surface.tools().iter().find(explains) {
+            Some(tool) if keyword == "EXPLAIN" => format!("; use {} for a plan", tool.spec.name),
+            _ => String::new(),
+        };
+        ToolError::new(
+            ErrorCode::NotSelect,
+            format!(
+                "{} takes one SELECT, WITH ... SELECT or VALUES statement, and this is {keyword}{hint}",
+                self.name
+            ),
+        )
     }
 
     fn stopped(&self, stop: Stop) -> ToolError {
@@ -395,7 +472,41 @@ fn exists(kind: &str, name: &str) -> ToolError {
     ToolError::new(ErrorCode::Refused, format!("a {kind} `{name}` exists already; {what_next}"))
 }
 
+/// The first word of a statement in upper case, comments aside.
+fn first_keyword(sql: &str) -> String {
+    let mut rest = sql;
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ';');
+        if let Some(comment) = rest.strip_prefix("--") {
+            rest = comment.split_once('\n').map_or("", |(_, after)| after);
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            rest = comment.split_once("*/").map_or("", |(_, after)| after);
+        } else {
+            return rest
+                .chars()
+                .take_while(char::is_ascii_alphabetic)
+                .take(20)
+                .collect::<String>()
+                .to_ascii_uppercase();
+        }
+    }
+}
+
 fn shortened(text: &str) -> String {
     let (short, cut) = crate::render::cap_text(text, MAX_LOGGED_QUERY);
     if cut { format!("{short}...[{} bytes]", text.len()) } else { short }
+}
+
+/// Parameters go into the log, shortened: they are part of what was done.
+pub fn note_params(call: &Call<'_>, params: Option<&Value>) {
+    const MOST: usize = 2000;
+    if let Some(params) = params.filter(|params| !params.is_null()) {
+        let text = params.to_string();
+        if text.len() <= MOST {
+            call.note("params", params.clone());
+        } else {
+            let (short, _) = crate::render::cap_text(text, MOST);
+            call.note("params_cut", short);
+        }
+    }
 }

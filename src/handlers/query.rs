@@ -3,11 +3,14 @@
 //! What is allowed is the policy's and the worker's to say; here the order of things is kept: for a
 //! destructive call compile, then snapshot, then run.
 
-use super::{Call, Reply, required_text, unexpected_answer};
+use super::{Call, Reply, note_params, required_text, rows, unexpected_answer};
 use crate::error::ToolError;
 use crate::generated::ACTION_WORDS;
+use crate::policy::ActionKind;
+use crate::spec::model::Format;
 use crate::sqlite::copy::SnapshotKind;
 use crate::sqlite::params::Params;
+use crate::sqlite::query::Form;
 use crate::sqlite::write::Changed;
 use crate::store::TurnGuard;
 use crate::worker::protocol::{Answer, Work};
@@ -56,9 +59,14 @@ pub async fn read(call: &Call<'_>, input: ReadInput) -> Result<Reply, ToolError>
         limit: input.limit,
         max_rows: call.core.settings.max_rows,
         caps: call.core.caps(),
+        form: match call.format() {
+            Format::Csv => Form::Csv,
+            Format::Structured => Form::Data,
+        },
     };
     match call.read(work).await? {
-        Answer::Text(result) => Ok(Reply { text: result.text, rows: Some(result.rows) }),
+        Answer::Text(result) => Ok(Reply::text(result.text, Some(result.rows))),
+        Answer::Rows(found) => rows::reply(call, found, input.limit),
         _ => Err(unexpected_answer()),
     }
 }
@@ -124,10 +132,27 @@ async fn change(
         Answer::Changed(changed) => {
             audit.rows = i64::try_from(changed.rows).ok();
             call.recorded(audit);
+            if changed.structural.as_ref().is_some_and(|(kind, _)| changes_tables(*kind)) {
+                call.core.schema_changed();
+            }
             Ok(changed)
         }
         _ => Err(unexpected_answer()),
     }
+}
+
+/// Whether tables and views may be others afterwards, or have other names.
+fn changes_tables(kind: ActionKind) -> bool {
+    matches!(
+        kind,
+        ActionKind::CreateTable
+            | ActionKind::CreateVtable
+            | ActionKind::CreateView
+            | ActionKind::DropTable
+            | ActionKind::DropVtable
+            | ActionKind::DropView
+            | ActionKind::AlterTable
+    )
 }
 
 fn reply(changed: &Changed, more: &str) -> Reply {
@@ -141,19 +166,5 @@ fn reply(changed: &Changed, more: &str) -> Reply {
     };
     let rowid = changed.last_insert_rowid.map(|id| format!(" (last_insert_rowid={id})")).unwrap_or_default();
     let returning = changed.returning.as_ref().map(|rows| format!("\n{rows}")).unwrap_or_default();
-    Reply { text: format!("ok: {done}{rowid}{more}{returning}"), rows: Some(changed.rows) }
-}
-
-/// Parameters go into the log, shortened: they are part of what was done.
-fn note_params(call: &Call<'_>, params: Option<&Value>) {
-    const MOST: usize = 2000;
-    if let Some(params) = params.filter(|params| !params.is_null()) {
-        let text = params.to_string();
-        if text.len() <= MOST {
-            call.note("params", params.clone());
-        } else {
-            let (short, _) = crate::render::cap_text(text, MOST);
-            call.note("params_cut", short);
-        }
-    }
+    Reply::text(format!("ok: {done}{rowid}{more}{returning}"), Some(changed.rows))
 }

@@ -1,11 +1,12 @@
 //! list_tables, describe_table, get_schema: what the database looks like.
 //!
-//! A worker reads the catalog; here it becomes CSV sections.
+//! A worker reads the catalog; here it becomes CSV sections, in `structured` data and Markdown.
 
-use super::{Call, Reply, unexpected_answer};
+use super::{Call, Reply, structured, unexpected_answer};
 use crate::error::ToolError;
 use crate::render::trailer::RowCut;
 use crate::render::{Caps, Cell, CsvSink, cap_block, write_field};
+use crate::spec::model::Format;
 use crate::sqlite::introspect::{Column, Definition, ForeignKey, Index, TableDescription, TableEntry};
 use crate::worker::protocol::{Answer, Work};
 
@@ -34,7 +35,10 @@ pub struct GetSchemaInput {
 pub async fn list_tables(call: &Call<'_>, input: ListTablesInput) -> Result<Reply, ToolError> {
     call.note("include_row_counts", input.include_row_counts);
     match call.read(Work::Tables { counts: input.include_row_counts }).await? {
-        Answer::Tables(tables) => Ok(tables_as_csv(&tables, call.core.caps())),
+        Answer::Tables(tables) => match call.format() {
+            Format::Csv => Ok(tables_as_csv(&tables, call.core.caps())),
+            Format::Structured => structured::tables(call, tables),
+        },
         _ => Err(unexpected_answer()),
     }
 }
@@ -45,8 +49,13 @@ pub async fn list_tables(call: &Call<'_>, input: ListTablesInput) -> Result<Repl
 /// As the worker says.
 pub async fn describe_table(call: &Call<'_>, input: DescribeTableInput) -> Result<Reply, ToolError> {
     call.note("table", input.table.as_str());
-    match call.read(Work::Describe { table: input.table, count: false }).await? {
-        Answer::Described(table) => Ok(description_as_csv(&table, call.core.caps())),
+    // The count belongs to the structured result alone.
+    let count = call.format() == Format::Structured;
+    match call.read(Work::Describe { table: input.table, count }).await? {
+        Answer::Described(table) => match call.format() {
+            Format::Csv => Ok(description_as_csv(&table, call.core.caps())),
+            Format::Structured => structured::description(call, *table),
+        },
         _ => Err(unexpected_answer()),
     }
 }
@@ -63,7 +72,7 @@ pub async fn get_schema(call: &Call<'_>, input: GetSchemaInput) -> Result<Reply,
             let text = as_sql(&schema.definitions);
             let shown = u64::try_from(schema.definitions.len()).ok();
             if schema.cut {
-                return Ok(Reply { text: cap_block(text, call.core.caps().max_result_bytes), rows: shown });
+                return Ok(Reply::text(cap_block(text, call.core.caps().max_result_bytes), shown));
             }
             let hidden = match (input.include_system, schema.hidden) {
                 (false, n) if n > 0 => {
@@ -78,7 +87,7 @@ pub async fn get_schema(call: &Call<'_>, input: GetSchemaInput) -> Result<Reply,
             } else {
                 text.push_str(&trailer);
             }
-            Ok(Reply { text, rows: shown })
+            Ok(Reply::text(text, shown))
         }
         _ => Err(unexpected_answer()),
     }
@@ -113,7 +122,7 @@ fn tables_as_csv(tables: &[TableEntry], caps: Caps) -> Reply {
         sink.end_row();
     }
     let rendered = sink.finish(RowCut::None);
-    Reply { text: rendered.text, rows: Some(rendered.rows) }
+    Reply::text(rendered.text, Some(rendered.rows))
 }
 
 fn description_as_csv(table: &TableDescription, caps: Caps) -> Reply {
@@ -124,7 +133,7 @@ fn description_as_csv(table: &TableDescription, caps: Caps) -> Reply {
     text.push_str("\n# indexes\n");
     indexes_section(&mut text, &table.indexes);
     let text = cap_block(text.trim_end_matches('\n'), caps.max_result_bytes);
-    Reply { text, rows: u64::try_from(table.columns.len()).ok() }
+    Reply::text(text, u64::try_from(table.columns.len()).ok())
 }
 
 fn columns_section(text: &mut String, columns: &[Column]) {

@@ -55,7 +55,7 @@ pub async fn text(call: &Call<'_>, input: TextInput) -> Result<Reply, ToolError>
         caps: call.core.caps(),
     };
     match call.read(Work::Search(search)).await? {
-        Answer::Text(result) => Ok(Reply { text: result.text, rows: Some(result.rows) }),
+        Answer::Text(result) => Ok(Reply::text(result.text, Some(result.rows))),
         _ => Err(unexpected_answer()),
     }
 }

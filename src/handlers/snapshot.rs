@@ -31,7 +31,7 @@ pub async fn take(call: &Call<'_>, input: TakeInput) -> Result<Reply, ToolError>
     if call.core.settings.snapshots == 0 {
         text.push_str("; automatic snapshots are disabled (--snapshots 0)");
     }
-    Ok(Reply { text, rows: None })
+    Ok(Reply::text(text, None))
 }
 
 impl Call<'_> {

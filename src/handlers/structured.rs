@@ -1,57 +1,174 @@
-//! From what a worker reads to the result structs of `results/`.
-//!
-//! It cuts nothing and renders nothing.
+//! The schema as structuredContent and Markdown, for profiles of that format.
 
-use crate::results::{ColumnDetail, ForeignKeyDetail, IndexDetail, TableDetail, TableSummary};
-use crate::sqlite::introspect::{Column, ForeignKey, Index, TableDescription, TableEntry};
+use super::rows::structured;
+use super::{Call, Reply};
+use crate::error::ToolError;
+use crate::render::markdown;
+use crate::results::{
+    ColumnDetail, ForeignKeyDetail, IndexDetail, TableDetail, TableList, TableSummary, Truncated,
+};
+use crate::sqlite::introspect::{TableDescription, TableEntry};
+use serde_json::{Value, json};
 
-/// A table or view in a list.
-#[must_use]
-pub fn table_summary(entry: &TableEntry) -> TableSummary {
-    TableSummary { name: entry.name.clone(), kind: kind(entry.view).to_owned(), columns: entry.columns }
+/// Tables and views with their column counts.
+///
+/// # Errors
+/// None that an agent can cause.
+pub fn tables(call: &Call<'_>, entries: Vec<TableEntry>) -> Result<Reply, ToolError> {
+    let most = call.core.caps().max_result_bytes;
+    let mut list = TableList { tables: Vec::new(), truncated: None };
+    let mut bytes = 0;
+    for entry in entries {
+        bytes += entry.name.len() + 50;
+        if bytes > most {
+            list.truncated = Some(Truncated::MaxOutputBytes);
+            break;
+        }
+        let kind = kind(entry.view);
+        list.tables.push(TableSummary { name: entry.name, kind, columns: entry.columns });
+    }
+    let rows: Vec<Vec<Value>> = list
+        .tables
+        .iter()
+        .map(|table| vec![json!(table.name), json!(table.kind), json!(table.columns)])
+        .collect();
+    let mut text = markdown::table(&["name", "type", "columns"], rows.iter().map(Vec::as_slice));
+    text.push_str(&format!("\n{} tables and views", rows.len()));
+    if list.truncated.is_some() {
+        text.push_str(&format!("; cut at {most} bytes"));
+    }
+    let count = u64::try_from(rows.len()).ok();
+    structured(&list, text, count)
 }
 
-/// Everything about one table or view.
+/// One table or view.
+///
+/// # Errors
+/// None that an agent can cause.
+pub fn description(call: &Call<'_>, table: TableDescription) -> Result<Reply, ToolError> {
+    let detail = detail(table);
+    let text = crate::render::cap_block(description_text(&detail), call.core.caps().max_result_bytes);
+    let count = u64::try_from(detail.columns.len()).ok();
+    structured(&detail, text, count)
+}
+
+/// A table's description as the result that clients get.
 #[must_use]
-pub fn table_detail(table: TableDescription) -> TableDetail {
+pub fn detail(table: TableDescription) -> TableDetail {
     TableDetail {
         name: table.name,
-        kind: kind(table.view).to_owned(),
-        columns: table.columns.into_iter().map(column).collect(),
-        foreign_keys: table.foreign_keys.into_iter().map(foreign_key).collect(),
-        indexes: table.indexes.into_iter().map(index).collect(),
+        kind: kind(table.view),
+        columns: table
+            .columns
+            .into_iter()
+            .filter(|column| column.hidden != 1)
+            .map(|column| ColumnDetail {
+                name: column.name,
+                kind: column.declared_type,
+                nullable: !column.not_null,
+                default: column.default,
+                primary_key: column.primary_key > 0,
+                generated: column.hidden > 1,
+            })
+            .collect(),
+        foreign_keys: table
+            .foreign_keys
+            .into_iter()
+            .map(|key| ForeignKeyDetail {
+                from: key.from,
+                table: key.table,
+                to: key.to.into_iter().flatten().collect(),
+                on_update: key.on_update,
+                on_delete: key.on_delete,
+            })
+            .collect(),
+        indexes: table
+            .indexes
+            .into_iter()
+            .map(|index| IndexDetail {
+                name: index.name,
+                unique: index.unique,
+                partial: index.partial,
+                columns: index
+                    .columns
+                    .into_iter()
+                    .map(|column| column.unwrap_or_else(|| "<expr>".to_owned()))
+                    .collect(),
+            })
+            .collect(),
         row_count: table.rows,
         sql: table.sql,
     }
 }
 
-fn kind(view: bool) -> &'static str {
-    if view { "view" } else { "table" }
-}
-
-fn column(column: Column) -> ColumnDetail {
-    ColumnDetail {
-        name: column.name,
-        kind: column.declared_type,
-        nullable: !column.not_null,
-        default: column.default,
-        primary_key: column.primary_key > 0,
-        generated: column.hidden >= 2,
+fn description_text(table: &TableDetail) -> String {
+    let yes = |flag: bool| json!(if flag { "yes" } else { "" });
+    let text = |value: &Option<String>| json!(value.as_deref().unwrap_or_default());
+    let mut out = format!("{} {}", table.kind, markdown::escaped(&table.name));
+    if let Some(rows) = table.row_count {
+        out.push_str(&format!(", {rows} rows"));
     }
-}
-
-/// Where the declaration leaves the columns to the other table's primary key, `to` is empty.
-fn foreign_key(key: ForeignKey) -> ForeignKeyDetail {
-    ForeignKeyDetail {
-        from: key.from,
-        table: key.table,
-        to: key.to.into_iter().flatten().collect(),
-        on_update: key.on_update,
-        on_delete: key.on_delete,
+    out.push_str("\n\n");
+    let columns: Vec<Vec<Value>> = table
+        .columns
+        .iter()
+        .map(|c| {
+            vec![
+                json!(c.name),
+                json!(c.kind),
+                yes(c.nullable),
+                text(&c.default),
+                yes(c.primary_key),
+                yes(c.generated),
+            ]
+        })
+        .collect();
+    let heads = ["column", "type", "nullable", "default", "primary key", "generated"];
+    out.push_str(&markdown::table(&heads, columns.iter().map(Vec::as_slice)));
+    if !table.foreign_keys.is_empty() {
+        let keys: Vec<Vec<Value>> = table
+            .foreign_keys
+            .iter()
+            .map(|key| {
+                vec![
+                    json!(key.from.join(", ")),
+                    json!(key.table),
+                    json!(key.to.join(", ")),
+                    json!(key.on_update),
+                    json!(key.on_delete),
+                ]
+            })
+            .collect();
+        out.push_str("\nForeign keys\n\n");
+        let heads = ["from", "table", "to", "on update", "on delete"];
+        out.push_str(&markdown::table(&heads, keys.iter().map(Vec::as_slice)));
     }
+    if !table.indexes.is_empty() {
+        let indexes: Vec<Vec<Value>> = table
+            .indexes
+            .iter()
+            .map(|index| {
+                vec![
+                    json!(index.name),
+                    json!(index.columns.join(", ")),
+                    yes(index.unique),
+                    yes(index.partial),
+                ]
+            })
+            .collect();
+        out.push_str("\nIndexes\n\n");
+        out.push_str(&markdown::table(
+            &["index", "columns", "unique", "partial"],
+            indexes.iter().map(Vec::as_slice),
+        ));
+    }
+    if let Some(sql) = &table.sql {
+        out.push('\n');
+        out.push_str(&markdown::code_block("sql", sql));
+    }
+    out
 }
 
-fn index(index: Index) -> IndexDetail {
-    let columns = index.columns.into_iter().map(|column| column.unwrap_or_else(|| "<expr>".to_owned()));
-    IndexDetail { name: index.name, unique: index.unique, partial: index.partial, columns: columns.collect() }
+fn kind(view: bool) -> String {
+    if view { "view" } else { "table" }.to_owned()
 }

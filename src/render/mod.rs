@@ -4,11 +4,13 @@
 
 pub mod cell;
 pub mod csv;
+pub mod datum;
 pub mod markdown;
 pub mod trailer;
 
 pub use cell::{write_cell, write_field};
 pub use csv::{CsvSink, Flow, Rendered};
+pub use datum::{Datum, DatumRows, DatumSink};
 pub use trailer::{RowCut, cap_block, cap_text, one_line};
 
 use serde::{Deserialize, Serialize};

@@ -1,31 +1,50 @@
 //! SQL values as JSON values that no reader gets wrong.
 
-use crate::render::{Cell, cell};
+use crate::render::Datum;
 use serde_json::Value;
 
 /// The greatest integer that every JSON reader takes exactly: 2^53 - 1 (RFC 8259, section 6).
 const MAX_EXACT: u64 = (1 << 53) - 1;
 
-/// A cell as JSON, and whether it was cut. Integers beyond ±(2^53-1) and infinities are strings, blobs
-/// `<blob N bytes>`, text is cut to `max_chars` characters as `...[+N chars]`.
+/// A value as JSON: integers beyond ±(2^53-1) and infinities are strings.
 #[must_use]
-pub fn json_value(value: Cell<'_>, max_chars: usize) -> (Value, bool) {
+pub fn json_value(value: Datum) -> Value {
     match value {
-        Cell::Null => (Value::Null, false),
-        Cell::Integer(number) if number.unsigned_abs() <= MAX_EXACT => (Value::from(number), false),
-        Cell::Integer(number) => (Value::from(number.to_string()), false),
-        Cell::Real(number) => match serde_json::Number::from_f64(number) {
-            Some(number) => (Value::Number(number), false),
-            None if number.is_nan() => (Value::Null, false),
-            None => (Value::from(if number > 0.0 { "Inf" } else { "-Inf" }), false),
+        Datum::Null => Value::Null,
+        Datum::Integer(number) if number.unsigned_abs() <= MAX_EXACT => Value::from(number),
+        Datum::Integer(number) => Value::from(number.to_string()),
+        Datum::Real(number) => match serde_json::Number::from_f64(number) {
+            Some(number) => Value::Number(number),
+            None if number.is_nan() => Value::Null,
+            None => Value::from(if number > 0.0 { "Inf" } else { "-Inf" }),
         },
-        Cell::Blob(bytes) => (Value::from(format!("<blob {bytes} bytes>")), false),
-        Cell::Text(text) => {
-            let shown = cell::shown(text, max_chars);
-            match shown.left_out {
-                0 => (Value::from(shown.text.into_owned()), false),
-                left_out => (Value::from(format!("{}...[+{left_out} chars]", shown.text)), true),
-            }
+        Datum::Text(text) => Value::from(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::Cell;
+    use serde_json::json;
+
+    #[test]
+    fn every_value_has_a_json_form_that_reads_back_exactly() {
+        for (cell, expected) in [
+            (Cell::Null, json!(null)),
+            (Cell::Integer(9_007_199_254_740_991), json!(9_007_199_254_740_991_i64)),
+            (Cell::Integer(-9_007_199_254_740_991), json!(-9_007_199_254_740_991_i64)),
+            (Cell::Integer(9_007_199_254_740_992), json!("9007199254740992")),
+            (Cell::Integer(i64::MIN), json!("-9223372036854775808")),
+            (Cell::Real(1.5), json!(1.5)),
+            (Cell::Real(f64::INFINITY), json!("Inf")),
+            (Cell::Real(f64::NEG_INFINITY), json!("-Inf")),
+            (Cell::Blob(3), json!("<blob 3 bytes>")),
+            (Cell::Text(b"\xff\0x"), json!("\u{fffd}\0x")),
+            (Cell::Text("žluťoučký".as_bytes()), json!("žluť...[+5 chars]")),
+        ] {
+            let (datum, _) = Datum::of(cell, 4);
+            assert_eq!(json_value(datum), expected);
         }
     }
 }

@@ -98,19 +98,24 @@ struct Ears {
 }
 
 impl Guarded {
-    /// Opens the file behind the guard.
+    /// Opens the file behind the guard; `immutable` is for readers of a file that nobody writes.
     ///
     /// # Errors
     /// What SQLite reports when the file cannot be opened.
     pub fn open(
         path: &Path,
         kind: ConnectionKind,
+        immutable: bool,
         protected: &'static Protected,
         watch: Watch,
     ) -> rusqlite::Result<Self> {
         let reads = kind == ConnectionKind::ReadOnly;
         let access = if reads { OpenFlags::SQLITE_OPEN_READ_ONLY } else { OpenFlags::SQLITE_OPEN_READ_WRITE };
-        let mut conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        let mut conn = if reads && immutable {
+            super::open::immutable(path)?
+        } else {
+            Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?
+        };
         restrict(&conn)?;
         let heap = if reads { READ_HEAP_BYTES } else { WRITE_HEAP_BYTES };
         conn.pragma_update(None, "hard_heap_limit", heap)?;

@@ -292,6 +292,26 @@ pub(super) fn near(wanted: &str, names: &[String]) -> String {
     }
 }
 
+/// The stored name of a column, with near names in the error.
+pub(super) fn real_name(columns: &[&Column], table: &str, wanted: &str) -> Result<String, Fault> {
+    let exact = columns.iter().find(|column| column.name == wanted);
+    let any_case = || columns.iter().find(|column| column.name.eq_ignore_ascii_case(wanted));
+    exact.or_else(any_case).map(|column| column.name.clone()).ok_or_else(|| {
+        let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+        Fault::error(
+            ErrorCode::UnknownColumn,
+            format!("`{table}` has no column `{wanted}`; {}", near(wanted, &names)),
+        )
+    })
+}
+
+/// A name of the rowid that no column hides (<https://sqlite.org/rowidtable.html>).
+pub(super) fn rowid_alias(columns: &[Column]) -> Option<&'static str> {
+    ["rowid", "_rowid_", "oid"]
+        .into_iter()
+        .find(|alias| !columns.iter().any(|column| column.name.eq_ignore_ascii_case(alias)))
+}
+
 pub(super) fn columns(conn: &Connection, table: &str) -> rusqlite::Result<Vec<Column>> {
     let sql = "SELECT cid, name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?1)";
     let mut statement = conn.prepare_cached(sql)?;

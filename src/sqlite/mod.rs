@@ -4,7 +4,7 @@
 //!
 //! Agent SQL, in a worker process, behind the authorizer, limits and a watch:
 //! - [`guard`], [`watch`], [`objects`], [`fault`], [`params`]: the connection and how a statement gets onto it
-//! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`]: what runs on it
+//! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`], [`sample`], [`plan`]: what runs on it
 //! - [`overwrites`], [`text_command`]: what a change overwrites, what an insert into a full-text table asks for
 //!
 //! The server's own connections, fixed SQL only:
@@ -13,6 +13,8 @@
 //! - [`ledger`]: the writing connection: events, checkpoints, audit rows
 //! - [`readout`]: the reading connection: one consistent view of events and checkpoints
 //! - snapshots: [`mod@copy`]
+//!
+//! For the demo: [`music_store`] writes its file, [`outsider`] tampers with a copy of it.
 //!
 //! Nothing here speaks MCP, knows tools by name, or holds a queue or a thread.
 
@@ -24,13 +26,17 @@ pub mod guard;
 pub mod introspect;
 mod judge;
 pub mod ledger;
+pub mod music_store;
 pub mod objects;
 pub mod open;
+pub mod outsider;
 pub mod overwrites;
 pub mod params;
+pub mod plan;
 pub mod query;
 pub mod readout;
 mod rows;
+pub mod sample;
 pub mod search_rows;
 pub mod stored_sql;
 pub mod tables;

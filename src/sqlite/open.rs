@@ -70,7 +70,7 @@ pub fn for_reading(path: &Path, busy_timeout: Duration) -> Result<Connection, St
     let path = absolute_path(path)?;
     if diagnose::regular_file_or_absent(&path)? && !path.exists() {
         return Err(StartError::failure(format!(
-            "the database `{}` does not exist; with --read-only the server creates nothing",
+            "the database `{}` does not exist; a server that only reads creates nothing",
             path.display()
         )));
     }
@@ -112,6 +112,18 @@ pub(super) fn for_backup_target(path: &Path) -> rusqlite::Result<Connection> {
 /// # Errors
 /// SQLite's.
 pub(super) fn for_checking(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = immutable(path)?;
+    harden(&connection)?;
+    connection.execute_batch("PRAGMA query_only=ON; PRAGMA ignore_check_constraints=ON")?;
+    Ok(connection)
+}
+
+/// Opens a file that nobody writes: without locks, and without making -wal and -shm for it
+/// (<https://sqlite.org/uri.html#uriimmutable>).
+///
+/// # Errors
+/// SQLite's.
+pub(super) fn immutable(path: &Path) -> rusqlite::Result<Connection> {
     let mut uri = String::from("file:");
     for byte in path.as_os_str().as_bytes() {
         match byte {
@@ -123,10 +135,24 @@ pub(super) fn for_checking(path: &Path) -> rusqlite::Result<Connection> {
     uri.push_str("?immutable=1");
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(uri, flags)?;
-    harden(&connection)?;
-    connection.execute_batch("PRAGMA query_only=ON; PRAGMA ignore_check_constraints=ON")?;
-    Ok(connection)
+    Connection::open_with_flags(uri, flags)
+}
+
+/// Looks whether a file can be served to readers, and lets go of it.
+///
+/// # Errors
+/// As [`for_reading`].
+pub fn check(path: &Path, busy_timeout: Duration, immutable_file: bool) -> Result<(), StartError> {
+    if !immutable_file {
+        return for_reading(path, busy_timeout).map(|_| ());
+    }
+    let path = absolute_path(path)?;
+    if diagnose::regular_file_or_absent(&path)? && !path.exists() {
+        return Err(StartError::failure(format!("the database `{}` does not exist", path.display())));
+    }
+    immutable(&path)
+        .and_then(|connection| connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())))
+        .map_err(|error| diagnose::sqlite_error(&path, &error))
 }
 
 /// What every connection of the server's own has: no trust in the schema, no writing around SQL's

@@ -6,9 +6,7 @@ use super::fault::Fault;
 use super::guard::{Compiled, Guarded};
 use super::params::Params;
 use crate::policy::{Policy, Refusal};
-use crate::render::csv::{CsvSink, Flow};
-use crate::render::trailer::RowCut;
-use crate::render::{Caps, Cell};
+use crate::render::{Caps, Cell, CsvSink, DatumRows, DatumSink, Flow, RowCut};
 use rusqlite::types::ValueRef;
 use rusqlite::{Rows, Statement};
 
@@ -25,6 +23,26 @@ pub struct Read<'a> {
     pub max_rows: u64,
     /// Caps of the text.
     pub caps: Caps,
+    /// What the result is wanted as.
+    pub form: Form,
+}
+
+/// What a result is wanted as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Form {
+    /// CSV, written straight from the columns.
+    Csv,
+    /// Values.
+    Data,
+}
+
+/// The rows of a read.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub enum ReadRows {
+    /// As CSV with a trailer.
+    Text(TextResult),
+    /// As values.
+    Data(DatumRows),
 }
 
 /// A result as text.
@@ -47,7 +65,7 @@ pub fn run(
     policy: &'static Policy,
     read: Read<'_>,
     before_log: &mut dyn FnMut(),
-) -> Result<TextResult, Fault> {
+) -> Result<ReadRows, Fault> {
     match attempt(guarded, policy, read, before_log) {
         Err((_, true)) => attempt(guarded, policy, read, before_log).map_err(|(fault, _)| fault),
         Err((fault, false)) => Err(fault),
@@ -61,40 +79,89 @@ fn attempt(
     policy: &'static Policy,
     read: Read<'_>,
     before_log: &mut dyn FnMut(),
-) -> Result<TextResult, (Fault, bool)> {
+) -> Result<ReadRows, (Fault, bool)> {
     let plain = |fault: Fault| (fault, false);
     let mut compiled = guarded.compile(policy, read.sql).map_err(plain)?;
-    let reads = compiled.judged.readonly || compiled.judged.facts.pragma;
-    if !reads || compiled.statement.column_count() == 0 {
-        return Err(plain(Refusal::NotSelect.into()));
-    }
+    must_read(policy, &compiled).map_err(plain)?;
     if compiled.judged.facts.reads_log {
         before_log();
     }
     compiled.statement.clear_bindings();
     read.params.bind(&mut compiled.statement).map_err(plain)?;
     let columns = column_names(&compiled.statement);
-    let mut sink = CsvSink::new(&columns, read.caps);
+    let count = columns.len();
+    let mut sink = Sink::new(columns, read);
     let running = guarded.enter(&compiled.judged);
     let Compiled { statement, .. } = &mut compiled;
     let mut rows = statement.raw_query();
-    let cut = fill(&mut rows, columns.len(), &mut sink, read).map_err(|error| {
+    let cut = fill(&mut rows, count, &mut sink, read).map_err(|error| {
         let surprised = guarded.surprised(policy, read.sql);
         (guarded.fault(&error), surprised)
     })?;
     drop(rows);
     drop(running);
-    let rendered = sink.finish(cut);
-    Ok(TextResult { text: rendered.text, rows: rendered.rows })
+    Ok(sink.finish(cut))
 }
 
-fn fill(rows: &mut Rows<'_>, columns: usize, sink: &mut CsvSink, read: Read<'_>) -> rusqlite::Result<RowCut> {
+/// Refuses what does not read, and under some policies what is not one SELECT or VALUES.
+///
+/// # Errors
+/// `NotSelect`.
+pub fn must_read(policy: &Policy, compiled: &Compiled<'_>) -> Result<(), Fault> {
+    let judged = &compiled.judged;
+    let reads = judged.readonly || judged.facts.pragma;
+    let only_select = !policy.selects_only || !(judged.facts.pragma || judged.explain);
+    if reads && only_select && compiled.statement.column_count() > 0 {
+        Ok(())
+    } else {
+        Err(Refusal::NotSelect.into())
+    }
+}
+
+/// Where rows go.
+enum Sink {
+    Csv(CsvSink),
+    Data(DatumSink),
+}
+
+impl Sink {
+    fn new(columns: Vec<String>, read: Read<'_>) -> Self {
+        match read.form {
+            Form::Csv => Self::Csv(CsvSink::new(&columns, read.caps)),
+            Form::Data => Self::Data(DatumSink::new(columns, read.caps)),
+        }
+    }
+
+    fn push(&mut self, row: &rusqlite::Row<'_>, columns: usize) -> rusqlite::Result<Flow> {
+        match self {
+            Self::Csv(sink) => push_row(row, columns, sink),
+            Self::Data(sink) => {
+                for at in 0..columns {
+                    sink.cell(cell_of(row.get_ref(at)?));
+                }
+                Ok(sink.end_row())
+            }
+        }
+    }
+
+    fn finish(self, cut: RowCut) -> ReadRows {
+        match self {
+            Self::Csv(sink) => {
+                let rendered = sink.finish(cut);
+                ReadRows::Text(TextResult { text: rendered.text, rows: rendered.rows })
+            }
+            Self::Data(sink) => ReadRows::Data(sink.finish(matches!(cut, RowCut::Limit { .. }))),
+        }
+    }
+}
+
+fn fill(rows: &mut Rows<'_>, columns: usize, sink: &mut Sink, read: Read<'_>) -> rusqlite::Result<RowCut> {
     let mut shown = 0;
     while let Some(row) = rows.next()? {
         if shown >= read.limit {
             return Ok(RowCut::Limit { limit: read.limit, maximum: read.max_rows });
         }
-        if push_row(row, columns, sink)? == Flow::Full {
+        if sink.push(row, columns)? == Flow::Full {
             return Ok(RowCut::None);
         }
         shown += 1;

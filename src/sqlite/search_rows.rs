@@ -5,7 +5,7 @@
 
 use super::fault::Fault;
 use super::guard::Guarded;
-use super::introspect::{Column, columns, find_table, near, table_names, unknown_table};
+use super::introspect::{Column, columns, find_table, real_name, rowid_alias, table_names, unknown_table};
 use super::objects::{Catalog, quoted};
 use super::query::cell_of;
 use crate::error::{ErrorCode, ToolError};
@@ -214,18 +214,6 @@ fn check_filter(guarded: &Guarded, policy: &'static Policy, filter: &str, plan: 
     Ok(())
 }
 
-fn real_name(columns: &[&Column], table: &str, wanted: &str) -> Result<String, Fault> {
-    let exact = columns.iter().find(|column| column.name == wanted);
-    let any_case = || columns.iter().find(|column| column.name.eq_ignore_ascii_case(wanted));
-    exact.or_else(any_case).map(|column| column.name.clone()).ok_or_else(|| {
-        let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
-        Fault::error(
-            ErrorCode::UnknownColumn,
-            format!("`{table}` has no column `{wanted}`; {}", near(wanted, &names)),
-        )
-    })
-}
-
 /// Whether a column of this declared type is searched when none is named: one of INTEGER or REAL
 /// affinity is not (<https://sqlite.org/datatype3.html#determination_of_column_affinity>).
 fn may_hold_text(declared_type: &str) -> bool {
@@ -234,13 +222,6 @@ fn may_hold_text(declared_type: &str) -> bool {
     let integer = has("INT");
     let real = !has("CHAR") && !has("CLOB") && !has("TEXT") && (has("REAL") || has("FLOA") || has("DOUB"));
     !integer && !real
-}
-
-/// A name of the rowid that no column hides (<https://sqlite.org/rowidtable.html>).
-fn rowid_alias(columns: &[Column]) -> Option<&'static str> {
-    ["rowid", "_rowid_", "oid"]
-        .into_iter()
-        .find(|alias| !columns.iter().any(|column| column.name.eq_ignore_ascii_case(alias)))
 }
 
 fn primary_key(columns: &[Column]) -> Vec<String> {

@@ -68,6 +68,7 @@ pub trait Attend: Send + Sync {
 pub struct Pool {
     path: PathBuf,
     busy_timeout: Duration,
+    immutable: bool,
     numbers: AtomicU64,
     places: Semaphore,
     idle: StdMutex<Vec<Worker>>,
@@ -87,12 +88,13 @@ pub struct Terms {
 }
 
 impl Pool {
-    /// A pool without workers yet.
+    /// A pool without workers yet; `immutable` says that nobody writes the file.
     #[must_use]
-    pub fn new(path: PathBuf, busy_timeout: Duration) -> Self {
+    pub fn new(path: PathBuf, busy_timeout: Duration, immutable: bool) -> Self {
         Self {
             path,
             busy_timeout,
+            immutable,
             numbers: AtomicU64::new(1),
             places: Semaphore::new(READERS),
             idle: StdMutex::default(),
@@ -182,6 +184,7 @@ impl Pool {
         let setup = Setup {
             path: self.path.clone(),
             writes,
+            immutable: self.immutable,
             busy_timeout_ms: u64::try_from(self.busy_timeout.as_millis()).unwrap_or(u64::MAX),
         };
         let opened = async {

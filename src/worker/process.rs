@@ -11,11 +11,12 @@ use crate::generated::{POLICIES, PROTECTED};
 use crate::policy::{ConnectionKind, Policy};
 use crate::sqlite::fault::Fault;
 use crate::sqlite::guard::Guarded;
-use crate::sqlite::query::{self, Read as ReadStatement};
+use crate::sqlite::query::{self, Read as ReadStatement, ReadRows};
 use crate::sqlite::search_rows;
 use crate::sqlite::view::NewView;
 use crate::sqlite::watch::Watch;
 use crate::sqlite::write::{Change, Moments, Writer};
+use crate::sqlite::{plan, sample};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -75,10 +76,11 @@ enum Bench {
 impl Bench {
     fn open(setup: &Setup, watch: Watch) -> rusqlite::Result<Self> {
         if setup.writes {
-            let guarded = Guarded::open(&setup.path, ConnectionKind::ReadWrite, &PROTECTED, watch)?;
+            let guarded = Guarded::open(&setup.path, ConnectionKind::ReadWrite, false, &PROTECTED, watch)?;
             Writer::new(guarded, setup.path.clone()).map(|writer| Self::Writes(Box::new(writer)))
         } else {
-            Guarded::open(&setup.path, ConnectionKind::ReadOnly, &PROTECTED, watch).map(Self::Reads)
+            Guarded::open(&setup.path, ConnectionKind::ReadOnly, setup.immutable, &PROTECTED, watch)
+                .map(Self::Reads)
         }
     }
 
@@ -94,9 +96,20 @@ impl Bench {
         self.guarded().watch().start(Duration::from_millis(job.timeout_ms));
         let mut moments = Told { pipe, job: job.number };
         match job.work {
-            Work::Read { sql, params, limit, max_rows, caps } => {
-                let read = ReadStatement { sql: &sql, params: &params, limit, max_rows, caps };
-                query::run(self.guarded(), policy, read, &mut || moments.before_log()).map(Answer::Text)
+            Work::Read { sql, params, limit, max_rows, caps, form } => {
+                let read = ReadStatement { sql: &sql, params: &params, limit, max_rows, caps, form };
+                query::run(self.guarded(), policy, read, &mut || moments.before_log()).map(
+                    |rows| match rows {
+                        ReadRows::Text(text) => Answer::Text(text),
+                        ReadRows::Data(rows) => Answer::Rows(rows),
+                    },
+                )
+            }
+            Work::Sample(sample) => {
+                sample::run(self.guarded(), policy, &sample, &mut || moments.before_log()).map(Answer::Rows)
+            }
+            Work::Explain { sql, params } => {
+                plan::run(self.guarded(), policy, &sql, &params).map(Answer::Plan)
             }
             Work::Search(search) => {
                 search_rows::run(self.guarded(), policy, &search, &mut || moments.before_log())

@@ -6,12 +6,14 @@
 
 use crate::audit::AuditRow;
 use crate::error::ToolError;
-use crate::render::Caps;
+use crate::render::{Caps, DatumRows};
+use crate::results::PlanStep;
 use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
 use crate::sqlite::fault::Fault;
 use crate::sqlite::introspect::{Schema, TableDescription, TableEntry};
 use crate::sqlite::params::Params;
-use crate::sqlite::query::TextResult;
+use crate::sqlite::query::{Form, TextResult};
+use crate::sqlite::sample::Sample;
 use crate::sqlite::search_rows::Search;
 use crate::sqlite::view::CreatedView;
 use crate::sqlite::write::Changed;
@@ -38,6 +40,8 @@ pub struct Setup {
     pub path: PathBuf,
     /// Whether this worker changes the database.
     pub writes: bool,
+    /// Whether nobody writes the file, so that no lock is needed.
+    pub immutable: bool,
     /// Milliseconds to wait for another process's lock.
     pub busy_timeout_ms: u64,
 }
@@ -123,6 +127,17 @@ pub enum Work {
         max_rows: u64,
         /// Caps of the text.
         caps: Caps,
+        /// What the result is wanted as.
+        form: Form,
+    },
+    /// Rows of a table, the first or some at random.
+    Sample(Sample),
+    /// The plan of a statement that reads.
+    Explain {
+        /// The statement.
+        sql: String,
+        /// Its parameters.
+        params: Params,
     },
     /// Compile and judge a change without running it.
     Check {
@@ -185,8 +200,12 @@ pub enum Work {
 /// What work comes to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
-    /// Of `Read` and `Search`.
+    /// Of `Read` and `Search` as text.
     Text(TextResult),
+    /// Of `Read` and `Sample` as values.
+    Rows(DatumRows),
+    /// Of `Explain`.
+    Plan(Vec<PlanStep>),
     /// Of `Check`.
     Accepted,
     /// Of `Change`.

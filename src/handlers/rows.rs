@@ -1,0 +1,52 @@
+//! Rows as structuredContent and Markdown, for profiles of that format.
+
+use super::{Call, Reply, unexpected_answer};
+use crate::error::ToolError;
+use crate::render::{DatumRows, markdown};
+use crate::results::{RowSet, Truncated, json_value};
+
+/// A result of rows: data, and a Markdown table with what is missing below it.
+///
+/// # Errors
+/// None that an agent can cause.
+pub fn reply(call: &Call<'_>, rows: DatumRows, limit: u64) -> Result<Reply, ToolError> {
+    let settings = &call.core.settings;
+    let mut notes = vec![format!("{} rows", rows.rows.len())];
+    if rows.more_rows {
+        notes.push(format!("more rows exist (limit {limit}, maximum {})", settings.max_rows));
+    }
+    if rows.bytes_cut {
+        notes.push(format!("cut at {} bytes", settings.max_result_bytes));
+    }
+    if rows.cells_cut > 0 {
+        notes.push(format!("{} cells cut to {} chars", rows.cells_cut, settings.max_cell_chars));
+    }
+    let truncated = if rows.bytes_cut {
+        Some(Truncated::MaxOutputBytes)
+    } else if rows.more_rows {
+        Some(Truncated::MaxRows)
+    } else if rows.cells_cut > 0 {
+        Some(Truncated::MaxCellChars)
+    } else {
+        None
+    };
+    let set = RowSet {
+        columns: rows.columns,
+        rows: rows.rows.into_iter().map(|row| row.into_iter().map(json_value).collect()).collect(),
+        row_count: 0,
+        truncated,
+    };
+    let row_count = u64::try_from(set.rows.len()).unwrap_or(u64::MAX);
+    let set = RowSet { row_count, ..set };
+    let table = markdown::table(&set.columns, set.rows.iter().map(Vec::as_slice));
+    structured(&set, format!("{table}\n{}", notes.join("; ")), Some(row_count))
+}
+
+/// A reply with data beside its text.
+///
+/// # Errors
+/// A result that has no JSON form, which would be a fault of the server.
+pub fn structured(data: &impl serde::Serialize, text: String, rows: Option<u64>) -> Result<Reply, ToolError> {
+    let structured = serde_json::to_value(data).map_err(|_| unexpected_answer())?;
+    Ok(Reply { text, rows, structured: Some(structured) })
+}
