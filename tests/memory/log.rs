@@ -1,6 +1,6 @@
 //! query_log, query_errors and the log file: every call leaves its row, whatever becomes of it.
 
-use crate::support::{Bench, Client, Server};
+use crate::support::{Answer, Bench, Client, Server};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 
@@ -97,11 +97,11 @@ fn rows_stand_in_the_order_of_the_calls_with_what_they_asked() {
 #[test]
 fn the_first_row_of_a_session_carries_the_digests_of_manifest_and_policy() {
     let bench = Bench::notes();
-    let first_calls: [fn(&mut Client); 4] = [
-        |client| drop(client.read("SELECT 1").ok()),
-        |client| drop(client.write("INSERT INTO notes(title) VALUES ('x')").ok()),
-        |client| drop(client.call("append_event", json!({"content": "x"})).ok()),
-        |client| drop(client.call("read_query", json!({})).fails(&[])),
+    let first_calls: [fn(&mut Client) -> Answer; 4] = [
+        |client| client.read("SELECT 1"),
+        |client| client.write("INSERT INTO notes(title) VALUES ('x')"),
+        |client| client.call("append_event", json!({"content": "x"})),
+        |client| client.call("read_query", json!({})),
     ];
     for call in first_calls {
         let mut client = Server::on(&bench).start();
