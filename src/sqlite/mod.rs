@@ -5,7 +5,7 @@
 //! Agent SQL, in a worker process, behind the authorizer, limits and a watch:
 //! - [`guard`], [`watch`], [`objects`], [`fault`], [`params`]: the connection and how a statement gets onto it
 //! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`]: what runs on it
-//! - [`overwrites`], [`text_command`]: what a change overwrites, what an insert into a full-text table asks for
+//! - [`overwrites`], [`seen`], [`program`], [`text_command`]: what a change overwrites, what an insert into a full-text table asks for
 //!
 //! The server's own connections, fixed SQL only:
 //! - [`open`], [`diagnose`]: opening, and what is wrong with a file that cannot be served
@@ -28,10 +28,12 @@ pub mod objects;
 pub mod open;
 pub mod overwrites;
 pub mod params;
+pub mod program;
 pub mod query;
 pub mod readout;
 mod rows;
 pub mod search_rows;
+pub mod seen;
 pub mod stored_sql;
 pub mod tables;
 pub mod text_command;
