@@ -4,7 +4,7 @@
 //! nothing but create that view.
 
 use super::fault::Fault;
-use super::objects::{Catalog, quoted};
+use super::objects::{Catalog, quoted, text};
 use super::write::{Moments, Writer};
 use crate::audit::AuditRow;
 use crate::error::ErrorCode;
@@ -66,6 +66,7 @@ impl Writer {
         let compiled = self.guarded().compile(policy, sql)?;
         let judged = &compiled.judged;
         let plain = judged.readonly
+            && !judged.facts.pragma
             && !judged.explain
             && judged.facts.structural.is_none()
             && compiled.statement.column_count() > 0;
@@ -81,6 +82,28 @@ impl Writer {
         // Without parameters the expanded text is the statement's own text, up to its end.
         let text = compiled.statement.expanded_sql().unwrap_or_else(|| sql.to_owned());
         Ok(text.trim().trim_end_matches(';').trim_end().to_owned())
+    }
+
+    /// A view's INSTEAD OF triggers would go with it, and nothing would keep their text.
+    fn refuse_triggers(&self, name: &str) -> Result<(), Fault> {
+        let sql =
+            "SELECT name FROM main.sqlite_schema WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE";
+        let found = self
+            .guarded()
+            .trusted()
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.query_map([name], |row| text(row, 0))?.collect())
+            .map_err(|error| self.guarded().fault(&error))?;
+        let found: Vec<String> = found;
+        match found.first() {
+            None => Ok(()),
+            Some(trigger) => Err(Fault::error(
+                ErrorCode::Refused,
+                format!(
+                    "the view `{name}` has the trigger `{trigger}`, which replacing it would drop; drop the trigger first, or choose another name"
+                ),
+            )),
+        }
     }
 
     fn create_in_transaction(
@@ -99,7 +122,8 @@ impl Writer {
             Some(ObjectKind::View) if view.replace => {
                 let sql =
                     "SELECT sql FROM main.sqlite_schema WHERE type = 'view' AND name = ?1 COLLATE NOCASE";
-                let old: String = conn.query_row(sql, [view.name], |row| row.get(0)).map_err(fault)?;
+                let old = conn.query_row(sql, [view.name], |row| text(row, 0)).map_err(fault)?;
+                self.refuse_triggers(view.name)?;
                 conn.execute_batch(&format!("DROP VIEW main.{name}")).map_err(fault)?;
                 Some(old)
             }
