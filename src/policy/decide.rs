@@ -107,6 +107,9 @@ pub fn judge(
         if is_temp(action) {
             return Err(Refusal::action(action));
         }
+        if (is_row_write(action.kind) || is_structural(action.kind)) && is_in_temp(action) {
+            return Err(Refusal::temporary(&action.object));
+        }
     }
     let structural = main_action(actions);
     let mut facts = Facts::default();
@@ -247,6 +250,11 @@ fn is_temp(action: &Action) -> bool {
             | ActionKind::DropTempView
             | ActionKind::DropTempTrigger
     )
+}
+
+/// `CREATE TABLE temp.t` and the like are reported without a word of temporary, but in that database.
+fn is_in_temp(action: &Action) -> bool {
+    action.database.as_deref().is_some_and(|name| same(name, "temp"))
 }
 
 /// The actions that SQLite performs on its own tables while it carries out a structural statement

@@ -64,7 +64,8 @@ fn attempt(
 ) -> Result<TextResult, (Fault, bool)> {
     let plain = |fault: Fault| (fault, false);
     let mut compiled = guarded.compile(policy, read.sql).map_err(plain)?;
-    let reads = compiled.judged.readonly || compiled.judged.facts.pragma;
+    // Nothing of an explained statement is carried out, whatever it is.
+    let reads = compiled.judged.readonly || compiled.judged.facts.pragma || compiled.judged.explain;
     if !reads || compiled.statement.column_count() == 0 {
         return Err(plain(Refusal::NotSelect.into()));
     }
