@@ -103,6 +103,7 @@ pub fn judge(
         if is_temp(action) {
             return Err(Refusal::action(action));
         }
+        protected_verdict(protected, action)?;
     }
     let structural = actions.iter().find(|action| is_structural(action.kind));
     // `CREATE TABLE temp.t` is reported as an ordinary one, in the database `temp`.
@@ -114,7 +115,7 @@ pub fn judge(
     }
     let mut facts = Facts::default();
     if let Some(action) = structural {
-        structural_verdict(policy, protected, objects, action)?;
+        structural_verdict(policy, objects, action)?;
         facts.structural = Some((action.kind, action.object.clone()));
         if action.kind == ActionKind::CreateTrigger {
             facts.trigger_on = action.detail.clone();
@@ -137,19 +138,24 @@ pub fn judge(
     Ok(facts)
 }
 
-fn structural_verdict(
-    policy: &Policy,
-    protected: &Protected,
-    objects: &dyn Objects,
-    action: &Action,
-) -> Result<(), Refusal> {
-    // A bare ANALYZE or REINDEX takes every table along and leaves all rows and definitions as they are.
-    let alters = !matches!(action.kind, ActionKind::Analyze | ActionKind::Reindex);
-    for name in [Some(action.object.as_str()), action.detail.as_deref()].into_iter().flatten() {
-        if alters && protected.owns(name) {
-            return Err(Refusal::Protected { object: name.to_owned() });
-        }
+/// Nothing makes, alters or drops an object of the server's, or something that hangs on one.
+fn protected_verdict(protected: &Protected, action: &Action) -> Result<(), Refusal> {
+    if !is_structural(action.kind) || leaves_all(action.kind) {
+        return Ok(());
     }
+    let names = [Some(action.object.as_str()), action.detail.as_deref()].into_iter().flatten();
+    match names.into_iter().find(|name| protected.owns(name)) {
+        Some(name) => Err(Refusal::Protected { object: name.to_owned() }),
+        None => Ok(()),
+    }
+}
+
+/// A bare ANALYZE or REINDEX takes every table along and leaves all rows and definitions as they are.
+fn leaves_all(kind: ActionKind) -> bool {
+    matches!(kind, ActionKind::Analyze | ActionKind::Reindex)
+}
+
+fn structural_verdict(policy: &Policy, objects: &dyn Objects, action: &Action) -> Result<(), Refusal> {
     if !policy.actions.contains(&action.kind) {
         return Err(Refusal::action(action));
     }
@@ -164,7 +170,7 @@ fn structural_verdict(
         ActionKind::CreateIndex | ActionKind::CreateTrigger => action.detail.as_deref().unwrap_or_default(),
         _ => action.object.as_str(),
     };
-    if alters && objects.kind(table) == Some(ObjectKind::Shadow) {
+    if !leaves_all(action.kind) && objects.kind(table) == Some(ObjectKind::Shadow) {
         return Err(Refusal::Internal { object: table.to_owned() });
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! A worker that dies or grows costs one call.
 
-use crate::support::{Bench, Client, Server, children_of, wait_until};
+use crate::support::{Bench, Client, Server, children_of, is_alive, wait_until};
 use crate::{ENDLESS, ENDLESS_INSERT, kill};
 use serde_json::json;
 
@@ -61,6 +61,7 @@ fn a_worker_that_died_while_idle_is_not_noticed() {
     assert_eq!(workers.len(), 2, "{workers:?}");
     for worker in workers {
         kill(worker);
+        assert!(wait_until(|| !is_alive(worker)), "the worker is gone");
     }
     client.is_alive();
     client.write("INSERT INTO notes(title) VALUES ('y')").ok();
