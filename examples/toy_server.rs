@@ -38,7 +38,7 @@ impl Program for ToyProgram {
             max_result_bytes: 32_768,
             max_cell_chars: 2000,
         };
-        vec![Profile { id: "toys".to_owned(), defaults }]
+        vec![Profile { id: "toys".to_owned(), defaults, only_reads: false }]
     }
 
     async fn open(&self, settings: &Settings) -> Result<Arc<Toy>, StartError> {

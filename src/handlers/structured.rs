@@ -46,7 +46,7 @@ pub fn tables(call: &Call<'_>, entries: Vec<TableEntry>) -> Result<Reply, ToolEr
 /// # Errors
 /// None that an agent can cause.
 pub fn description(call: &Call<'_>, table: TableDescription) -> Result<Reply, ToolError> {
-    let detail = detail(table);
+    let detail = table_detail(table);
     let text = crate::render::cap_block(description_text(&detail), call.core.caps().max_result_bytes);
     let count = u64::try_from(detail.columns.len()).ok();
     structured(&detail, text, count)
@@ -54,7 +54,7 @@ pub fn description(call: &Call<'_>, table: TableDescription) -> Result<Reply, To
 
 /// A table's description as the result that clients get.
 #[must_use]
-pub fn detail(table: TableDescription) -> TableDetail {
+pub fn table_detail(table: TableDescription) -> TableDetail {
     TableDetail {
         name: table.name,
         kind: kind(table.view),

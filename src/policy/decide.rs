@@ -104,11 +104,25 @@ pub fn judge(
             return Err(Refusal::action(action));
         }
     }
-    let structural = actions.iter().find(|action| is_structural(action.kind));
+    // A first ANALYZE makes its tables on the way; it is still an ANALYZE.
+    let analyze = actions.iter().find(|action| action.kind == ActionKind::Analyze);
+    let structural = analyze.or_else(|| actions.iter().find(|action| is_structural(action.kind)));
+    // `CREATE TABLE temp.t` is reported as an ordinary one, in the database `temp`.
+    if let Some(main) = structural
+        && actions.iter().any(is_made_in_temp)
+    {
+        let kind = temporary_form(main.kind);
+        return Err(Refusal::Action { kind, object: main.object.clone(), accessor: None });
+    }
     let mut facts = Facts::default();
     if let Some(action) = structural {
-        structural_verdict(policy, protected, action)?;
-        facts.structural = Some((action.kind, action.object.clone()));
+        structural_verdict(policy, protected, objects, action)?;
+        // A bare ANALYZE or REINDEX names every table in turn.
+        let others =
+            actions.iter().filter(|other| other.kind == action.kind && other.object != action.object);
+        let bare = matches!(action.kind, ActionKind::Analyze | ActionKind::Reindex) && others.count() > 0;
+        let object = if bare { String::new() } else { action.object.clone() };
+        facts.structural = Some((action.kind, object));
         if action.kind == ActionKind::CreateTrigger {
             facts.trigger_on = action.detail.clone();
         }
@@ -130,9 +144,16 @@ pub fn judge(
     Ok(facts)
 }
 
-fn structural_verdict(policy: &Policy, protected: &Protected, action: &Action) -> Result<(), Refusal> {
+fn structural_verdict(
+    policy: &Policy,
+    protected: &Protected,
+    objects: &dyn Objects,
+    action: &Action,
+) -> Result<(), Refusal> {
+    // A bare ANALYZE or REINDEX takes every table along and leaves all rows and definitions as they are.
+    let alters = !matches!(action.kind, ActionKind::Analyze | ActionKind::Reindex);
     for name in [Some(action.object.as_str()), action.detail.as_deref()].into_iter().flatten() {
-        if protected.owns(name) {
+        if alters && protected.owns(name) {
             return Err(Refusal::Protected { object: name.to_owned() });
         }
     }
@@ -144,6 +165,14 @@ fn structural_verdict(policy: &Policy, protected: &Protected, action: &Action) -
         if !policy.modules.contains(&module.as_str()) {
             return Err(Refusal::Module { name: module });
         }
+    }
+    // SQLite itself lets an index or a trigger onto a shadow table.
+    let table = match action.kind {
+        ActionKind::CreateIndex | ActionKind::CreateTrigger => action.detail.as_deref().unwrap_or_default(),
+        _ => action.object.as_str(),
+    };
+    if alters && objects.kind(table) == Some(ObjectKind::Shadow) {
+        return Err(Refusal::Internal { object: table.to_owned() });
     }
     Ok(())
 }
@@ -224,10 +253,36 @@ fn is_temp(action: &Action) -> bool {
     )
 }
 
+/// Whether something is made in the database `temp`. ALTER TABLE of an ordinary table updates the schema
+/// table there, too, which makes nothing.
+fn is_made_in_temp(action: &Action) -> bool {
+    action.database.as_deref() == Some("temp")
+        && (is_structural(action.kind) || action.kind == ActionKind::Insert)
+}
+
+fn temporary_form(kind: ActionKind) -> ActionKind {
+    match kind {
+        ActionKind::CreateIndex => ActionKind::CreateTempIndex,
+        ActionKind::CreateView => ActionKind::CreateTempView,
+        ActionKind::CreateTrigger => ActionKind::CreateTempTrigger,
+        ActionKind::DropTable | ActionKind::DropVtable => ActionKind::DropTempTable,
+        ActionKind::DropIndex => ActionKind::DropTempIndex,
+        ActionKind::DropView => ActionKind::DropTempView,
+        ActionKind::DropTrigger => ActionKind::DropTempTrigger,
+        _ => ActionKind::CreateTempTable,
+    }
+}
+
 /// The actions that SQLite performs on its own tables while it carries out a structural statement
 /// (<https://sqlite.org/c3ref/c_alter_table.html>; which ones, was found by running each statement).
 fn is_bookkeeping(main: &Action, action: &Action) -> bool {
     if is_row_write(action.kind) && (is_schema_table(&action.object) || is_statistics(&action.object)) {
+        return true;
+    }
+    if main.kind == ActionKind::Analyze
+        && action.kind == ActionKind::CreateTable
+        && is_statistics(&action.object)
+    {
         return true;
     }
     match main.kind {

@@ -87,6 +87,8 @@ enum Phase {
     Tail,
     /// An accepted statement runs: nothing new, but what virtual tables do to their own tables.
     Run,
+    /// The call's row is written: what somebody attached to the log from outside must not run.
+    Log,
 }
 
 struct Ears {
@@ -218,6 +220,13 @@ impl Guarded {
         Running(self)
     }
 
+    /// While the answer lives, only rows of the server's tables can be inserted, as by the ledger.
+    #[must_use]
+    pub(super) fn enter_log(&self) -> Running<'_> {
+        self.hear(|ears| ears.phase = Phase::Log);
+        Running(self)
+    }
+
     /// The fault of a failed compilation or step: the refusal behind it, if there is one.
     #[must_use]
     pub fn fault(&self, error: &rusqlite::Error) -> Fault {
@@ -310,6 +319,7 @@ impl Ears {
                 };
                 self.deny_if(verdict)
             }
+            Phase::Log => super::ledger::read_and_insert(*context),
         }
     }
 

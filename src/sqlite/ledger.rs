@@ -338,7 +338,7 @@ fn batch_error(doing: &str, error: &rusqlite::Error) -> LedgerError {
 
 /// Reading and inserting, in the server's tables. Through a trigger only reading, and only through the
 /// server's own.
-fn read_and_insert(context: AuthContext<'_>) -> Authorization {
+pub(super) fn read_and_insert(context: AuthContext<'_>) -> Authorization {
     let ours = |table: &str| tables::TABLES.iter().any(|name| name.eq_ignore_ascii_case(table));
     let allowed = match (context.accessor, context.action) {
         (_, AuthAction::Select) => true,

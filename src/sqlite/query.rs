@@ -109,12 +109,13 @@ fn attempt(
 /// `NotSelect`.
 pub fn must_read(policy: &Policy, compiled: &Compiled<'_>) -> Result<(), Fault> {
     let judged = &compiled.judged;
-    let reads = judged.readonly || judged.facts.pragma;
+    // SQLite calls an explained statement by what it would do; it does nothing.
+    let reads = judged.readonly || judged.facts.pragma || judged.explain;
     let only_select = !policy.selects_only || !(judged.facts.pragma || judged.explain);
     if reads && only_select && compiled.statement.column_count() > 0 {
         Ok(())
     } else {
-        Err(Refusal::NotSelect.into())
+        Err(if policy.selects_only { Refusal::NotSelect } else { Refusal::NothingToRead }.into())
     }
 }
 

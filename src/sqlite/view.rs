@@ -4,7 +4,6 @@
 //! nothing but create that view.
 
 use super::fault::Fault;
-use super::ledger::insert_audit;
 use super::objects::{Catalog, quoted};
 use super::write::{Moments, Writer};
 use crate::audit::AuditRow;
@@ -132,7 +131,7 @@ impl Writer {
         audit.rows = Some(0);
         audit.duration_ms += i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
         self.watch_out(moments, 0);
-        insert_audit(self.guarded().trusted(), &audit).map_err(|e| self.guarded().fault(&e))?;
+        self.log(&audit)?;
         self.commit()?;
         Ok(CreatedView { replaced, columns })
     }

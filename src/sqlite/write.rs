@@ -4,6 +4,7 @@
 //! trigger, write the audit row with the guard lifted, commit. Whatever fails before the commit rolls
 //! everything back. Snapshots are not made here; whoever needs one has made it before.
 
+use super::diagnose;
 use super::fault::Fault;
 use super::guard::{Compiled, Guarded, Judged};
 use super::ledger::insert_audit;
@@ -91,7 +92,20 @@ impl Writer {
     /// As [`Self::run`], as far as it can be told before.
     pub fn check(&self, policy: &'static Policy, sql: &str, params: &Params) -> Result<(), Fault> {
         let mut compiled = self.compile(policy, sql)?;
-        params.bind(&mut compiled.statement)
+        params.bind(&mut compiled.statement)?;
+        let Some(table) = compiled.judged.facts.trigger_on.clone() else { return Ok(()) };
+        // What a trigger does shows only once it is there.
+        self.begin()?;
+        let running = self.guarded.enter(&compiled.judged);
+        let made = compiled.statement.raw_execute().map_err(|error| self.fault(&error));
+        drop(running);
+        let verdict = made.and_then(|_| match self.judge_trigger(policy, &table) {
+            Err(Retry::Yes(fault) | Retry::No(fault)) => Err(fault),
+            Ok(()) => Ok(()),
+        });
+        drop(compiled);
+        self.roll_back();
+        verdict
     }
 
     /// Runs one change.
@@ -190,7 +204,7 @@ impl Writer {
         let mut audit = change.audit.clone();
         audit.rows = i64::try_from(changed.rows).ok();
         audit.duration_ms += i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
-        insert_audit(self.guarded.trusted(), &audit).map_err(|e| self.fault(&e))?;
+        self.log(&audit)?;
         self.commit()?;
         Ok(changed)
     }
@@ -294,6 +308,19 @@ impl Writer {
         let result = self.guarded.trusted().prepare_cached("COMMIT").and_then(|mut s| s.execute([]));
         self.guarded.watch().waited();
         result.map(|_| ()).map_err(|e| self.fault(&e))
+    }
+
+    /// The call's row, in the transaction that is open: no row, no change.
+    pub(super) fn log(&self, row: &AuditRow) -> Result<(), Fault> {
+        let conn = self.guarded.trusted();
+        // Full-text tables write what they have gathered whenever a savepoint is made; the insert makes one.
+        for sql in ["SAVEPOINT gathered", "RELEASE gathered"] {
+            conn.prepare_cached(sql).and_then(|mut s| s.execute([])).map_err(|e| self.fault(&e))?;
+        }
+        let _only_inserting = self.guarded.enter_log();
+        insert_audit(conn, row).map_err(|error| {
+            diagnose::tool_error("the call could not be logged, so nothing was changed", &error).into()
+        })
     }
 
     pub(super) fn roll_back(&self) {

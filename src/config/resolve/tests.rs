@@ -26,8 +26,8 @@ fn resolved(flags: &str, env: &str) -> Result<Settings, StartError> {
     let variables: Vec<(&str, &str)> =
         env.split_whitespace().map(|pair| pair.split_once('=').expect("NAME=value")).collect();
     let profiles = [
-        Profile { id: "memory".to_owned(), defaults: defaults(1000) },
-        Profile { id: "explorer".to_owned(), defaults: defaults(200) },
+        Profile { id: "memory".to_owned(), defaults: defaults(1000), only_reads: false },
+        Profile { id: "explorer".to_owned(), defaults: defaults(200), only_reads: true },
     ];
     let lookup = |name: &str| {
         let found = variables.iter().find(|(variable, _)| *variable == name);
@@ -176,7 +176,7 @@ fn paths_become_absolute_and_any_file_name_is_taken() {
     let here = std::env::current_dir().unwrap();
     let path = |text: &str| {
         let raw = RawArgs { db: Some(text.into()), ..RawArgs::default() };
-        let profiles = [Profile { id: "memory".to_owned(), defaults: defaults(1000) }];
+        let profiles = [Profile { id: "memory".to_owned(), defaults: defaults(1000), only_reads: false }];
         resolve(&raw, |name| (name == "HOME").then(|| "/home/me".into()), &profiles).map(|s| s.db)
     };
     let rows = [
@@ -202,7 +202,7 @@ fn a_file_name_need_not_be_utf8() {
     use std::os::unix::ffi::OsStringExt;
     let name = OsString::from_vec(b"/x/\xff.db".to_vec());
     let raw = RawArgs { db: Some(name.clone()), ..RawArgs::default() };
-    let profiles = [Profile { id: "memory".to_owned(), defaults: defaults(1000) }];
+    let profiles = [Profile { id: "memory".to_owned(), defaults: defaults(1000), only_reads: false }];
     let settings = resolve(&raw, |_| None, &profiles).unwrap();
     assert_eq!(settings.db, PathBuf::from(name));
 }

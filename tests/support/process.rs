@@ -1,0 +1,40 @@
+//! The processes that a server starts, as /proc shows them.
+//!
+//! It sends no signals.
+
+use std::time::{Duration, Instant};
+
+/// Direct children of a process that have not ended, in the order of their ids.
+pub(crate) fn children_of(pid: u32) -> Vec<u32> {
+    let mut found: Vec<u32> = std::fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|child| status_of(*child).is_some_and(|(state, parent)| parent == pid && state != 'Z'))
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+/// Whether a process is there and has not ended.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    status_of(pid).is_some_and(|(state, _)| state != 'Z')
+}
+
+/// Waits for something to come true; false if it does not within ten seconds.
+pub(crate) fn wait_until(mut done: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !done() {
+        if Instant::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    true
+}
+
+/// State and parent, from the fields behind the name, which is in brackets and may hold anything.
+fn status_of(pid: u32) -> Option<(char, u32)> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+}
