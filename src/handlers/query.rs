@@ -49,7 +49,7 @@ pub async fn read(call: &Call<'_>, input: ReadInput) -> Result<Reply, ToolError>
     call.note_query(&input.query);
     call.note("limit", input.limit);
     note_params(call, input.params.as_ref());
-    let params = Params::from_json(input.params.as_ref())?;
+    let params = Params::from_json(input.params)?;
     let work = Work::Read {
         sql: input.query,
         params,
@@ -70,7 +70,7 @@ pub async fn read(call: &Call<'_>, input: ReadInput) -> Result<Reply, ToolError>
 pub async fn write(call: &Call<'_>, input: WriteInput) -> Result<Reply, ToolError> {
     call.note_query(&input.query);
     note_params(call, input.params.as_ref());
-    let params = Params::from_json(input.params.as_ref())?;
+    let params = Params::from_json(input.params)?;
     let turn = call.turn().await?;
     let changed = change(call, input.query, params, &turn).await?;
     Ok(reply(&changed, ""))
@@ -85,7 +85,7 @@ pub async fn destroy(call: &Call<'_>, input: DestroyInput) -> Result<Reply, Tool
     call.note("reason", input.reason.as_str());
     note_params(call, input.params.as_ref());
     required_text("reason", &input.reason)?;
-    let params = Params::from_json(input.params.as_ref())?;
+    let params = Params::from_json(input.params)?;
     let turn = call.turn().await?;
     call.write(Work::Check { sql: input.query.clone(), params: params.clone() }, &turn).await?;
     if call.core.settings.snapshots == 0 {
@@ -147,13 +147,32 @@ fn reply(changed: &Changed, more: &str) -> Reply {
 /// Parameters go into the log, shortened: they are part of what was done.
 fn note_params(call: &Call<'_>, params: Option<&Value>) {
     const MOST: usize = 2000;
-    if let Some(params) = params.filter(|params| !params.is_null()) {
-        let text = params.to_string();
-        if text.len() <= MOST {
-            call.note("params", params.clone());
-        } else {
-            let (short, _) = crate::render::cap_text(text, MOST);
-            call.note("params_cut", short);
-        }
+    let Some(params) = params.filter(|params| !params.is_null()) else { return };
+    // As far as the log wants it and no further: one parameter may have 60 MB.
+    let mut head = Head { bytes: Vec::new(), room: MOST };
+    if serde_json::to_writer(&mut head, params).is_ok() {
+        call.note("params", params.clone());
+    } else {
+        let (short, _) = crate::render::cap_text(String::from_utf8_lossy(&head.bytes).into_owned(), MOST);
+        call.note("params_cut", short);
+    }
+}
+
+/// Takes the first `room` bytes and refuses the rest.
+struct Head {
+    bytes: Vec<u8>,
+    room: usize,
+}
+
+impl std::io::Write for Head {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let taken = bytes.len().min(self.room);
+        self.bytes.extend_from_slice(bytes.get(..taken).unwrap_or_default());
+        self.room -= taken;
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
