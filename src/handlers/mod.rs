@@ -6,6 +6,7 @@
 
 pub mod chain;
 pub mod explore;
+mod noted;
 pub mod prompts;
 pub mod query;
 pub mod resources;
@@ -15,6 +16,8 @@ pub mod search;
 pub mod snapshot;
 pub mod structured;
 pub mod view;
+
+pub use noted::note_params;
 
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
@@ -495,18 +498,4 @@ fn first_keyword(sql: &str) -> String {
 fn shortened(text: &str) -> String {
     let (short, cut) = crate::render::cap_text(text, MAX_LOGGED_QUERY);
     if cut { format!("{short}...[{} bytes]", text.len()) } else { short }
-}
-
-/// Parameters go into the log, shortened: they are part of what was done.
-pub fn note_params(call: &Call<'_>, params: Option<&Value>) {
-    const MOST: usize = 2000;
-    if let Some(params) = params.filter(|params| !params.is_null()) {
-        let text = params.to_string();
-        if text.len() <= MOST {
-            call.note("params", params.clone());
-        } else {
-            let (short, _) = crate::render::cap_text(text, MOST);
-            call.note("params_cut", short);
-        }
-    }
 }
