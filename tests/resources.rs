@@ -2,7 +2,12 @@
 //!
 //! What each part of the protocol looks like on the wire is held by `protocol_offers.rs`.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a helper that fails fails its test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a helper that fails fails its test"
+)]
 
 mod support;
 
