@@ -63,7 +63,13 @@ fn schemas_are_plain() {
                     assert_eq!(kind == "array", map.contains_key("items"), "{at}: arrays have items");
                 }
                 for (key, value) in map {
-                    walk(value, &format!("{at}.{key}"));
+                    // Below `properties` the keys are names of fields, such as `type`.
+                    match value.as_object().filter(|_| key == "properties") {
+                        Some(fields) => {
+                            fields.iter().for_each(|(name, value)| walk(value, &format!("{at}.{name}")))
+                        }
+                        None => walk(value, &format!("{at}.{key}")),
+                    }
                 }
             }
             Value::Array(items) => items.iter().for_each(|item| walk(item, at)),
