@@ -48,7 +48,9 @@ pub(super) enum Command {
 Examples:
   indelible call read_query --db notes.db query='SELECT * FROM notes' limit=5
   indelible call append_event --db notes.db '{\"kind\": \"decision\", \"content\": \"use WAL\"}'
+  git log -1 | indelible call append_event --db notes.db kind=commit content=@-
 
+NAME=@- takes the value from stdin, NAME=@-.FIELD a field of the JSON object on stdin.
 Exit status 1 when the tool answers with an error.")]
     Call {
         /// The tool's name

@@ -7,7 +7,7 @@
 //!
 //! - `args`: the commands and their help; `usage`: clap's errors in our words
 //! - `serve`, `call`, `verify`, `completions`: one file a command
-//! - `output`, `runtime`: what they share
+//! - `output`, `runtime`, `stdin`: what they share
 
 mod args;
 mod call;
@@ -15,6 +15,7 @@ mod completions;
 mod output;
 mod runtime;
 mod serve;
+mod stdin;
 mod usage;
 mod verify;
 
