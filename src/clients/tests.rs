@@ -23,10 +23,15 @@ fn folders(macos: bool) -> Folders {
     }
 }
 
+fn jsonc(text: &str) -> Value {
+    let root = jsonc_parser::cst::CstRootNode::parse(text, &Default::default()).unwrap();
+    root.to_serde_value().unwrap()
+}
+
 /// Parsed whatever its format, comments aside.
 fn parsed(client: &Client, text: &str) -> Value {
     match client.format {
-        Format::Json => jsonc_parser::parse_to_serde_value(text, &Default::default()).unwrap(),
+        Format::Json => jsonc(text),
         Format::Toml => {
             let document: toml_edit::DocumentMut = text.parse().unwrap();
             let servers = document["mcp_servers"].as_table().unwrap();
@@ -214,7 +219,7 @@ fn hooks_go_beside_those_that_are_there_and_are_renewed_in_place() {
     let merged = hooks::merged(before, &all, "/d").unwrap();
     assert!(merged.starts_with("{\n  // mine\n  \"permissions\": {\"allow\": []},\n"), "{merged}");
     assert_eq!(hooks::merged(&merged, &all, "/d").unwrap(), merged, "a second time changes nothing");
-    let json: Value = jsonc_parser::parse_to_serde_value(&merged, &Default::default()).unwrap();
+    let json: Value = jsonc(&merged);
     let commands = |event: &str| -> Vec<String> {
         let groups = json["hooks"][event].as_array().unwrap().iter();
         groups.map(|group| group["hooks"][0]["command"].as_str().unwrap().to_owned()).collect()
