@@ -27,8 +27,11 @@ pub(super) struct Wanted {
 struct Part<'a> {
     file: PathBuf,
     snippet: String,
-    merged: Box<dyn Fn(&str) -> Result<String, String> + 'a>,
+    merged: Box<Merge<'a>>,
 }
+
+/// A file's text with what belongs in it, or why not.
+type Merge<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
 
 /// Prints the snippets, or writes the files.
 pub(super) fn config<P: Program>(

@@ -169,10 +169,9 @@ impl Client {
     /// No home folder; exit status 2.
     pub fn file(&self, folders: &Folders) -> Result<PathBuf, StartError> {
         let home = || {
-            let home = folders.home.clone().ok_or_else(|| {
+            folders.home.clone().ok_or_else(|| {
                 StartError::usage(format!("{}'s file needs HOME to be set; name it with --file", self.title))
-            });
-            home
+            })
         };
         Ok(match self.place {
             Place::Project(file) => folders.current.join(file),

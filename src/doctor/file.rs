@@ -184,11 +184,7 @@ fn file_system(path: &Path) -> Option<Finding> {
         (0x786F_4256, "a shared folder of VirtualBox"),
     ];
     const FUSE: u32 = 0x6573_5546;
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the numbers have 32 bits, the field's width differs"
-    )]
-    #[expect(clippy::cast_sign_loss, reason = "they are bit patterns")]
+    // The numbers have 32 bits; the width of the field differs.
     let number = rustix::fs::statfs(path).ok()?.f_type as u32;
     if let Some((_, name)) = NETWORK.iter().find(|(magic, _)| *magic == number) {
         let text = format!(

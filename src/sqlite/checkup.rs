@@ -78,8 +78,7 @@ pub struct Log {
 pub fn checkup(path: &Path, busy_timeout: Duration) -> Result<Checkup, StartError> {
     let path = open::absolute_path(path)?;
     let wal = header::read(&path).ok().flatten().is_some_and(|header| header.wal);
-    // Without a -wal nobody has changes under way, and nothing but the file itself is to be read.
-    let alone = wal && !companion(&path, "-wal").exists();
+    let alone = wal && is_alone(&path);
     let before = alone.then(|| trace(&path));
     let opened = if alone { open::for_checkup_alone(&path) } else { open::for_checkup(&path, busy_timeout) };
     let looked = opened.and_then(|connection| look(connection, wal));
@@ -171,6 +170,14 @@ fn chain(connection: Connection) -> Result<Verdict, String> {
         progress: &|_, _| {},
     };
     readout.verify(&pace).map_err(|error| error.message)
+}
+
+/// Whether nothing but the file itself is to be read: no -wal, or an empty one that nobody has open.
+fn is_alone(path: &Path) -> bool {
+    match std::fs::metadata(companion(path, "-wal")) {
+        Ok(wal) => wal.len() == 0 && !companion(path, "-shm").exists(),
+        Err(_) => true,
+    }
 }
 
 /// What changes when somebody writes.
