@@ -1,6 +1,6 @@
 //! `indelible bundle`: the archive, its manifest, and the program that runs out of it.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a helper that fails fails its test")]
+#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 #![cfg(unix)]
 
 use serde_json::{Value, json};

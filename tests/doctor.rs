@@ -75,6 +75,11 @@ fn a_sound_file_has_nothing_against_it_and_stays_as_it_is() {
     let (report, status) = examine(bench.path(), &[]);
     assert_eq!((report["state"].as_str(), status), (Some("ok"), 0), "{report:#}");
     assert_eq!(bench.files(), before);
+    // An empty -wal that nobody has open is no reason to make a -shm.
+    std::fs::write(bench.folder().join("memory.db-wal"), "").unwrap();
+    let before = bench.files();
+    assert_eq!(about(&examine(bench.path(), &[]).0, "chain"), ["ok: chain ok (1 events)"]);
+    assert_eq!(bench.files(), before);
     let rows = [
         ("permissions", "ok: 0600"),
         ("journal mode", "ok: WAL: readers and writers do not wait for each other"),

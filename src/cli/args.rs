@@ -26,7 +26,7 @@ variable, and that before the default. Variables that are switches take 1, 0, tr
 
 Exit statuses:
   0  done; for verify: the chain is intact
-  1  the database cannot be served, the called tool answered with an error, or doctor found a problem
+  1  the database cannot be served, the tool's answer is an error, or doctor found a problem
   2  a flag, a variable or an argument is wrong
   3  verify: the chain is broken, or its head is not the expected one
   4  verify: the file cannot be read as an Indelible database";
