@@ -130,7 +130,9 @@ fn folder(settings: &Settings, path: &Path, is_new: bool) -> Option<Finding> {
         (true, _) => Finding::new(
             State::Note,
             "folder",
-            format!("{shown} cannot be written: a file in WAL mode can only be read here with --immutable"),
+            format!(
+                "{shown} cannot be written: without -wal and -shm beside it a file in WAL mode needs --immutable"
+            ),
         ),
         (false, true) => Finding::new(State::Problem, "folder", format!("{shown} cannot be written"))
             .advise("make the folder writable, or choose another path"),
