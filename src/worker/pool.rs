@@ -3,9 +3,8 @@
 //! It gives a job to a free worker, keeps its time, passes cancellation on, and replaces a worker that
 //! overran or died. It does not know what the jobs mean.
 
-use super::protocol::{
-    Answer, FrameError, FromWorker, Job, Order, Setup, ToWorker, Work, body_length, decode, encode,
-};
+use super::pipe::{Inbox, Unsent, encoded, receive};
+use super::protocol::{Answer, FromWorker, Job, Order, Setup, ToWorker, Work};
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
 use crate::sqlite::fault::Fault;
@@ -18,7 +17,7 @@ use std::sync::Mutex as StdMutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::{Instant, sleep_until};
@@ -258,36 +257,6 @@ impl Pool {
     }
 }
 
-/// Frames on their way to a worker.
-struct Unsent {
-    bytes: Vec<u8>,
-    sent: usize,
-}
-
-impl Unsent {
-    fn new(bytes: Vec<u8>) -> Self {
-        Self { bytes, sent: 0 }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
-    fn push(&mut self, frame: Vec<u8>) {
-        self.bytes.extend_from_slice(&frame);
-    }
-
-    /// Sends a part. Safe to drop half-way: what was taken by the pipe is counted before anything waits.
-    async fn send(&mut self, input: &mut ChildStdin) -> io::Result<()> {
-        let rest = self.bytes.get(self.sent..).unwrap_or_default();
-        self.sent += input.write(rest).await?;
-        if self.sent >= self.bytes.len() {
-            *self = Self::new(Vec::new());
-        }
-        Ok(())
-    }
-}
-
 /// When a worker is killed.
 struct Clock {
     kill_at: Instant,
@@ -342,13 +311,6 @@ struct Worker {
     inbox: Inbox,
 }
 
-/// Bytes from a worker that are not a whole frame yet.
-#[derive(Default)]
-struct Inbox {
-    buffer: Vec<u8>,
-    taken: usize,
-}
-
 impl Worker {
     fn spawn() -> io::Result<Self> {
         let mut command = worker_command("worker")?;
@@ -370,44 +332,6 @@ impl Worker {
         self.input.write_all(&encoded(order)?).await?;
         receive(&mut self.output, &mut self.inbox).await
     }
-}
-
-fn encoded<T: serde::Serialize>(message: &T) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    encode(message, &mut bytes).map_err(to_io)?;
-    Ok(bytes)
-}
-
-/// The next message, or none at the end. Safe to drop half-way: what was read stays in the inbox.
-async fn receive<T: serde::de::DeserializeOwned>(
-    output: &mut ChildStdout,
-    inbox: &mut Inbox,
-) -> io::Result<Option<T>> {
-    loop {
-        let bytes = inbox.buffer.get(inbox.taken..).unwrap_or_default();
-        if let Some((head, rest)) = bytes.split_first_chunk::<4>() {
-            let length = body_length(*head).map_err(to_io)?;
-            if let Some(body) = rest.get(..length) {
-                let message = decode(body).map_err(to_io)?;
-                inbox.taken += 4 + length;
-                if inbox.taken == inbox.buffer.len() {
-                    inbox.buffer.clear();
-                    inbox.taken = 0;
-                    if inbox.buffer.capacity() > 1 << 20 {
-                        inbox.buffer = Vec::new();
-                    }
-                }
-                return Ok(Some(message));
-            }
-        }
-        if output.read_buf(&mut inbox.buffer).await? == 0 {
-            return Ok(None);
-        }
-    }
-}
-
-fn to_io(error: FrameError) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
 /// A command that runs this same program, in a process group of its own (a terminal's Ctrl-C is for the
