@@ -228,7 +228,7 @@ fn is_read_only(error: &rusqlite::Error) -> bool {
 }
 
 fn failed(why: impl std::fmt::Display) -> ToolError {
-    ToolError::new(ErrorCode::SnapshotFailed, format!("no snapshot could be made: {why}"))
+    ToolError::new(ErrorCode::SnapshotFailed, why.to_string())
 }
 
 fn io_failed(path: &Path, error: &std::io::Error) -> ToolError {
