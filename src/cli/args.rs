@@ -69,6 +69,7 @@ Exit status 1 when the tool answers with an error.")]
 Examples:
   indelible demo                  in a temporary folder that is removed at the end
   indelible demo --db music.db    keeps the database; the file must not exist yet
+  indelible demo --profile explorer  an agent that may only look
 
 Of the settings only --db and --profile count here, and no variable does.")]
     Demo,

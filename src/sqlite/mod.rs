@@ -28,6 +28,7 @@ pub mod introspect;
 mod judge;
 pub mod ledger;
 pub mod music_store;
+pub mod next_step;
 pub mod objects;
 pub mod open;
 pub mod outsider;
