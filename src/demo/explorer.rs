@@ -106,10 +106,10 @@ Beside the text shown here, clients get each result as data.",
             headline: "BEFORE A LARGE QUERY: the plan, without running it",
             scenes: &[
                 Scene {
-                    says: "No index helps this one: the whole table would be read, and it says so.",
+                    says: "No index fits this one: the whole table would be read, and it says so.",
                     act: Act::Call {
                         tool: "explain_query",
-                        arguments: || json!({"sql": "SELECT * FROM tracks WHERE title LIKE '%night%'"}),
+                        arguments: || json!({"sql": "SELECT title FROM tracks WHERE seconds > 600"}),
                         ends: Ends::Well("Read from end to end: tracks."),
                         lines: 7,
                     },

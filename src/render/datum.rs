@@ -66,7 +66,7 @@ fn char_width(c: char) -> usize {
     match c {
         '|' | '`' | '\\' | '"' | '\t' => 2,
         '\n' | '\r' => 3,
-        c if c.is_ascii_control() => 6,
+        '\0'..='\u{1f}' => 6,
         c if c.is_control() => 3,
         c => c.len_utf8(),
     }

@@ -96,7 +96,7 @@ pub fn tool_error(error: &rusqlite::Error) -> ToolError {
         }
         Some(Primary::DatabaseCorrupt | Primary::NotADatabase) => (
             ErrorCode::Corrupt,
-            "; the file is damaged: run PRAGMA integrity_check, restore a snapshot if it finds faults",
+            "; the file is damaged: stop, and tell a person, who can run PRAGMA integrity_check and restore a copy",
         ),
         Some(Primary::DiskFull) => {
             (ErrorCode::SqlError, "; nothing was changed: make room on the disk and try again")

@@ -73,7 +73,7 @@ fn random_rows_are_distinct_and_differ_from_draw_to_draw() {
 #[test]
 fn a_table_smaller_than_the_sample_is_given_whole() {
     let bench = Bench::with(
-        "CREATE TABLE empty(n); CREATE TABLE empty_keyed(n PRIMARY KEY) WITHOUT ROWID; CREATE VIEW nothing AS SELECT n FROM empty;
+        "CREATE TABLE empty(n); CREATE TABLE empty_keyed(n PRIMARY KEY) WITHOUT ROWID; CREATE VIEW empty_view AS SELECT n FROM empty;
         CREATE TABLE ends(n INTEGER PRIMARY KEY); INSERT INTO ends VALUES (-9223372036854775808), (0), (9223372036854775807);
         CREATE TABLE negative(n INTEGER PRIMARY KEY); INSERT INTO negative VALUES (-50), (-40), (-30), (-3);
         CREATE TABLE sparse(n INTEGER PRIMARY KEY);
@@ -81,7 +81,7 @@ fn a_table_smaller_than_the_sample_is_given_whole() {
         CREATE TABLE three(n PRIMARY KEY) WITHOUT ROWID; INSERT INTO three VALUES (1), (2), (3);",
     );
     let mut desk = Desk::on(&bench);
-    for table in ["empty", "empty_keyed", "nothing"] {
+    for table in ["empty", "empty_keyed", "empty_view"] {
         assert_eq!(drawn(&mut desk, table, 5), [] as [i64; 0], "{table}");
         assert_eq!(desk.data("sample_rows", json!({"table": table}))["columns"], json!(["n"]));
     }
