@@ -122,8 +122,9 @@ other settings go along when they are given by flag, and no variable does.")]
     /// Show an agent's session on a small music store
     #[command(after_help = "\
 Examples:
-  indelible demo                  in a temporary folder that is removed at the end
-  indelible demo --db music.db    keeps the database; the file must not exist yet
+  indelible demo                       in a temporary folder that is removed at the end
+  indelible demo --db music.db         keeps the database; the file must not exist yet
+  indelible demo --profile explorer    an agent that may only look
 
 Of the settings only --db and --profile count here, and no variable does.")]
     Demo,

@@ -37,6 +37,7 @@ mod judge;
 mod judged;
 pub mod ledger;
 pub mod music_store;
+pub mod next_step;
 pub mod objects;
 pub mod open;
 pub mod outsider;

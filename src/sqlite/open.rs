@@ -177,6 +177,7 @@ pub fn check(path: &Path, busy_timeout: Duration, immutable_file: bool) -> Resul
     if diagnose::regular_file_or_absent(&path)? && !path.exists() {
         return Err(StartError::failure(format!("the database `{}` does not exist", path.display())));
     }
+    diagnose::nothing_pending(&path)?;
     immutable(&path)
         .and_then(|connection| connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())))
         .map_err(|error| diagnose::sqlite_error(&path, &error))

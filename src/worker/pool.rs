@@ -191,8 +191,9 @@ impl Pool {
         let order = Order::Jobs(setup);
         match tokio::time::timeout(START_GRACE, worker.order(&order)).await {
             Ok(Ok(Some(FromWorker::Ready(Ok(()))))) => Ok(worker),
-            Ok(Ok(Some(FromWorker::Ready(Err(words))))) => {
-                Err(JobError::Lost(format!("a worker cannot open the database: {words}")))
+            Ok(Ok(Some(FromWorker::Ready(Err(error))))) => {
+                let words = format!("a worker cannot open the database: {}", error.message);
+                Err(JobError::Fault(Fault::error(error.code, words)))
             }
             Ok(Ok(_)) => Err(JobError::Lost("a worker ended while it started".to_owned())),
             Ok(Err(error)) => Err(JobError::Lost(format!("a worker ended while it started: {error}"))),

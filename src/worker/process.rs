@@ -11,6 +11,7 @@ use crate::generated::{POLICIES, PROTECTED};
 use crate::policy::{ConnectionKind, Policy};
 use crate::sqlite::fault::Fault;
 use crate::sqlite::guard::Guarded;
+use crate::sqlite::next_step;
 use crate::sqlite::query::{self, Read as ReadStatement, ReadRows};
 use crate::sqlite::search_rows;
 use crate::sqlite::view::NewView;
@@ -46,8 +47,7 @@ fn run_jobs(pipe: &Pipe, setup: &Setup) -> io::Result<()> {
     let mut bench = match Bench::open(setup, watch) {
         Ok(bench) => bench,
         Err(error) => {
-            let words = crate::sqlite::fault::message(&error);
-            return pipe.send(&FromWorker::Ready(Err(words)));
+            return pipe.send(&FromWorker::Ready(Err(crate::sqlite::fault::tool_error(&error))));
         }
     };
     pipe.send(&FromWorker::Ready(Ok(())))?;
@@ -93,6 +93,10 @@ impl Bench {
 
     fn work(&mut self, job: Job, pipe: &Pipe) -> Result<Answer, Fault> {
         let policy = policy_of(&job.policy)?;
+        self.work_under(policy, job, pipe).map_err(|fault| next_step::added(self.guarded(), policy, fault))
+    }
+
+    fn work_under(&mut self, policy: &'static Policy, job: Job, pipe: &Pipe) -> Result<Answer, Fault> {
         self.guarded().watch().start(Duration::from_millis(job.timeout_ms));
         let mut moments = Told { pipe, job: job.number };
         match job.work {

@@ -67,7 +67,7 @@ pub enum ToWorker {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FromWorker {
     /// The file is open; or why it is not.
-    Ready(Result<(), String>),
+    Ready(Result<(), ToolError>),
     /// The snapshot that was ordered, or why there is none.
     Snapshot(Result<SnapshotDone, ToolError>),
     /// The job waits for another process's lock; its own time stands still.
