@@ -9,6 +9,7 @@ pub mod explore;
 pub mod prompts;
 pub mod query;
 pub mod resources;
+pub mod restore;
 pub mod rows;
 pub mod schema;
 pub mod search;

@@ -8,28 +8,48 @@ use crate::sqlite::open;
 use rusqlite::{Connection, ErrorCode as SqliteCode};
 use std::path::Path;
 
+/// How much is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sqlite) enum Depth {
+    /// `quick_check`: what a copy can lose.
+    Pages,
+    /// `integrity_check`: that indexes hold what their tables hold as well.
+    Indexes,
+}
+
+impl Depth {
+    fn pragma(self) -> &'static str {
+        match self {
+            Self::Pages => "PRAGMA main.quick_check",
+            Self::Indexes => "PRAGMA main.integrity_check",
+        }
+    }
+}
+
 /// `None` if the file is a sound database, else what is wrong with it.
 ///
 /// # Errors
 /// SQLite's, when the file cannot be read at all.
-pub(super) fn damage(copy: &Path) -> rusqlite::Result<Option<String>> {
+pub(in crate::sqlite) fn damage(copy: &Path, depth: Depth) -> rusqlite::Result<Option<String>> {
     let connection = open::for_checking(copy)?;
-    match first_damage(&connection, "PRAGMA main.quick_check") {
+    match first_damage(&connection, depth.pragma()) {
         Ok(damage) => Ok(damage),
         // A virtual table that cannot connect (its shadow tables are gone, say) keeps the whole check from
         // compiling: then table by table.
-        Err(error) if error.sqlite_error_code() == Some(SqliteCode::Unknown) => table_by_table(&connection),
+        Err(error) if error.sqlite_error_code() == Some(SqliteCode::Unknown) => {
+            table_by_table(&connection, depth)
+        }
         Err(error) => Err(error),
     }
 }
 
-fn table_by_table(connection: &Connection) -> rusqlite::Result<Option<String>> {
+fn table_by_table(connection: &Connection, depth: Depth) -> rusqlite::Result<Option<String>> {
     let mut tables =
         connection.prepare("SELECT name FROM main.sqlite_schema WHERE type = 'table' AND rootpage > 0")?;
     let names = tables.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
     for name in names {
         let quoted = name.replace('"', "\"\"");
-        let damage = first_damage(connection, &format!("PRAGMA main.quick_check(\"{quoted}\")"))?;
+        let damage = first_damage(connection, &format!("{}(\"{quoted}\")", depth.pragma()))?;
         if damage.is_some() {
             return Ok(damage);
         }
