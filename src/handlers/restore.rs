@@ -9,7 +9,7 @@ use crate::error::{ErrorCode, ToolError};
 use crate::render::csv::CsvSink;
 use crate::render::trailer::RowCut;
 use crate::render::{Cell, cap_text};
-use crate::sqlite::restore::{Listing, RestoreRequest, SnapshotEntry};
+use crate::sqlite::restore::{Listing, RestoreRequest, Restored, SnapshotEntry};
 use crate::worker::pool::JobError;
 
 /// Bytes of a name that go into the log.
@@ -65,8 +65,23 @@ fn row(sink: &mut CsvSink, entry: &SnapshotEntry) {
 /// Restores a snapshot, behind a snapshot of what is there.
 ///
 /// # Errors
-/// No such snapshot; it is damaged or of another database; no snapshot could be made. Nothing is changed then.
+/// As [`run`].
 pub async fn restore(call: &Call<'_>, input: RestoreInput) -> Result<Reply, ToolError> {
+    let restored = run(call, input).await?;
+    let text = format!(
+        "ok: {} restored (event {}); snapshot: {}",
+        restored.name,
+        restored.event,
+        restored.undo.display()
+    );
+    Ok(Reply::text(text, None))
+}
+
+/// The same, with what it came to as data.
+///
+/// # Errors
+/// No such snapshot; it is damaged or of another database; no snapshot could be made. Nothing is changed then.
+pub async fn run(call: &Call<'_>, input: RestoreInput) -> Result<Restored, ToolError> {
     call.note("name", cap_text(input.name.as_str(), MAX_LOGGED_NAME).0);
     call.note("reason", input.reason.as_str());
     required_text("name", &input.name)?;
@@ -85,18 +100,12 @@ pub async fn restore(call: &Call<'_>, input: RestoreInput) -> Result<Reply, Tool
     };
     match call.core.pool.restore(request, &call.cancel).await {
         Ok(restored) => {
-            call.recorded(restored.audit);
+            call.recorded(restored.audit.clone());
             call.core.schema_changed();
             for warning in &restored.warnings {
                 tracing::warn!("{warning}");
             }
-            let text = format!(
-                "ok: {} restored (event {}); snapshot: {}",
-                restored.name,
-                restored.event,
-                restored.undo.display()
-            );
-            Ok(Reply::text(text, None))
+            Ok(restored)
         }
         Err(JobError::Killed(_) | JobError::Lost(_)) if call.was_committed().await => {
             call.core.schema_changed();

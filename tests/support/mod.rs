@@ -9,6 +9,6 @@ mod bench;
 mod client;
 mod process;
 
-pub(crate) use bench::Bench;
+pub(crate) use bench::{Bench, query};
 pub(crate) use client::{Answer, Client, Server};
 pub(crate) use process::{children_of, is_alive, wait_until};

@@ -105,7 +105,7 @@ pub fn default_folder(database: &Path) -> PathBuf {
 /// # Errors
 /// [`ErrorCode::SnapshotFailed`], naming the file or folder and the cause. Nothing is left behind.
 pub fn snapshot(request: &SnapshotRequest, now: jiff::Timestamp) -> Result<SnapshotDone, ToolError> {
-    let place = Place::of(&request.database, &request.folder)?;
+    let place = Place::of(&request.database, &request.folder).map_err(failed)?;
     make(&place, request, None, now, |temporary| copy(&place.real, temporary, request.busy_timeout))
 }
 
@@ -142,14 +142,15 @@ pub(super) struct Place {
 
 impl Place {
     /// # Errors
-    /// [`ErrorCode::SnapshotFailed`]: the database is not there.
-    pub(super) fn of(database: &Path, folder: &Path) -> Result<Self, ToolError> {
-        let absolute = |path: &Path| std::path::absolute(path).map_err(|error| io_failed(path, &error));
+    /// The database is not there, in words.
+    pub(super) fn of(database: &Path, folder: &Path) -> Result<Self, String> {
+        let words = |path: &Path, error: std::io::Error| format!("`{}`: {error}", path.display());
+        let absolute = |path: &Path| std::path::absolute(path).map_err(|error| words(path, error));
         let database = absolute(database)?;
-        let real = std::fs::canonicalize(&database).map_err(|error| io_failed(&database, &error))?;
+        let real = std::fs::canonicalize(&database).map_err(|error| words(&database, error))?;
         let folder = absolute(folder)?;
         let label = names::label(&database, &real, folder != default_folder(&database))
-            .ok_or_else(|| failed(format!("`{}` names no file", database.display())))?;
+            .ok_or_else(|| format!("`{}` names no file", database.display()))?;
         Ok(Self { database, real, folder, label })
     }
 }

@@ -147,7 +147,9 @@ pub fn verify(listing: &Listing, name: &str, now: jiff::Timestamp) -> Result<Sna
 }
 
 fn both(listing: &Listing) -> Result<(Place, Connection), ToolError> {
-    let place = Place::of(&listing.database, &listing.folder)?;
+    let place = Place::of(&listing.database, &listing.folder).map_err(|words| {
+        ToolError::new(ErrorCode::SqlError, format!("the database cannot be read: {words}"))
+    })?;
     let live = open::beside(&place.real, listing.busy_timeout)
         .and_then(|live| {
             live.query_row("SELECT count(*) FROM main.sqlite_schema", [], |_| Ok(())).map(|()| live)

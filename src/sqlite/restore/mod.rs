@@ -96,7 +96,8 @@ pub fn restore(
     before_commit: &mut dyn FnMut(),
 ) -> Result<Restored, ToolError> {
     let began = Instant::now();
-    let place = Place::of(&request.database, &request.folder)?;
+    let place = Place::of(&request.database, &request.folder)
+        .map_err(|words| ToolError::new(ErrorCode::SqlError, format!("{UNDONE}: {words}")))?;
     let chosen = choose::choose(&place, &request.name)?;
     let copy = choose::private_copy(&place, &chosen, now)?;
     let source = Private::open(copy.path()).map_err(|error| chosen.unusable(&error))?;
@@ -143,7 +144,9 @@ impl Work<'_> {
     }
 
     /// Elsewhere nobody can read beside the lock, not even we: the connection itself reads, and keeps the lock
-    /// from one transaction to the next (<https://sqlite.org/pragma.html#pragma_locking_mode>).
+    /// from one transaction to the next (<https://sqlite.org/pragma.html#pragma_locking_mode>). That mode begins
+    /// with the lock in hand: in it, a connection that waits for a lock keeps what it has, and so would a writer
+    /// that waits for it.
     fn alone(
         &self,
         source: &Private,
@@ -151,7 +154,7 @@ impl Work<'_> {
         before_commit: &mut dyn FnMut(),
     ) -> Result<Restored, ToolError> {
         target
-            .execute_batch("PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT")
+            .execute_batch("BEGIN EXCLUSIVE; PRAGMA locking_mode=EXCLUSIVE; COMMIT")
             .map_err(|error| failed(&error))?;
         if journal_mode(target)? == "wal" {
             return Err(ToolError::new(
@@ -163,6 +166,12 @@ impl Work<'_> {
         before_commit();
         let backup = Backup::new(source.connection(), target).map_err(|error| failed(&error))?;
         step(&backup, -1)?;
+        drop(backup);
+        // With the lock kept, the journal was emptied and not removed, as another write would.
+        let _ = target.execute_batch("PRAGMA locking_mode=NORMAL").and_then(|()| {
+            let version: i64 = target.query_row("PRAGMA main.user_version", [], |row| row.get(0))?;
+            target.pragma_update(None, "user_version", version)
+        });
         Ok(restored)
     }
 
