@@ -107,6 +107,7 @@ pub fn judge(
         if is_temp(action) {
             return Err(Refusal::action(action));
         }
+        protected_verdict(protected, action)?;
     }
     let structural = main_action(actions);
     // `CREATE TABLE temp.t` is reported as an ordinary one, in the database `temp`.
@@ -118,7 +119,7 @@ pub fn judge(
     }
     let mut facts = Facts::default();
     if let Some(action) = structural {
-        structural_verdict(policy, protected, objects, action)?;
+        structural_verdict(policy, objects, action)?;
         facts.structural = Some((action.kind, named_object(actions, action)));
         if action.kind == ActionKind::CreateTrigger {
             facts.trigger_on = action.detail.clone();
@@ -154,19 +155,24 @@ fn named_object(actions: &[Action], main: &Action) -> String {
     if of_many { String::new() } else { main.object.clone() }
 }
 
-fn structural_verdict(
-    policy: &Policy,
-    protected: &Protected,
-    objects: &dyn Objects,
-    action: &Action,
-) -> Result<(), Refusal> {
-    // A bare ANALYZE or REINDEX takes every table along and leaves all rows and definitions as they are.
-    let alters = !matches!(action.kind, ActionKind::Analyze | ActionKind::Reindex);
-    for name in [Some(action.object.as_str()), action.detail.as_deref()].into_iter().flatten() {
-        if alters && protected.owns(name) {
-            return Err(Refusal::Protected { object: name.to_owned() });
-        }
+/// Nothing makes, alters or drops an object of the server's, or something that hangs on one.
+fn protected_verdict(protected: &Protected, action: &Action) -> Result<(), Refusal> {
+    if !is_structural(action.kind) || leaves_all(action.kind) {
+        return Ok(());
     }
+    let names = [Some(action.object.as_str()), action.detail.as_deref()].into_iter().flatten();
+    match names.into_iter().find(|name| protected.owns(name)) {
+        Some(name) => Err(Refusal::Protected { object: name.to_owned() }),
+        None => Ok(()),
+    }
+}
+
+/// A bare ANALYZE or REINDEX takes every table along and leaves all rows and definitions as they are.
+fn leaves_all(kind: ActionKind) -> bool {
+    matches!(kind, ActionKind::Analyze | ActionKind::Reindex)
+}
+
+fn structural_verdict(policy: &Policy, objects: &dyn Objects, action: &Action) -> Result<(), Refusal> {
     if !policy.actions.contains(&action.kind) {
         return Err(Refusal::action(action));
     }
@@ -181,7 +187,7 @@ fn structural_verdict(
         ActionKind::CreateIndex | ActionKind::CreateTrigger => action.detail.as_deref().unwrap_or_default(),
         _ => action.object.as_str(),
     };
-    if alters && objects.kind(table) == Some(ObjectKind::Shadow) {
+    if !leaves_all(action.kind) && objects.kind(table) == Some(ObjectKind::Shadow) {
         return Err(Refusal::Internal { object: table.to_owned() });
     }
     Ok(())

@@ -33,24 +33,32 @@ struct Ordinary {
 }
 
 struct Virtual {
-    /// The table of its own that has one row for each of its rows.
-    ledger: Option<String>,
-    /// Whether that table is written for nothing else. An rtree's is not: rows move between nodes.
-    exact: bool,
+    /// The table of its own that has one row for each of its rows, and which of its kinds it is.
+    ledger: Option<(String, Ledger)>,
     /// The statement names it itself; otherwise triggers write it.
     direct: bool,
     /// It is updated, not only inserted into.
     updated: bool,
 }
 
+/// Where a virtual table's rows can be counted, and what a write there means.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ledger {
+    /// FTS: the rows themselves.
+    Content,
+    /// FTS without content of its own: an index of rows that are elsewhere.
+    Sizes,
+    /// rtree: rows that move between nodes are written there as well.
+    Nodes,
+}
+
 impl Virtual {
     fn of(table: &str, facts: &Facts, catalog: &Catalog) -> Self {
-        let (ledger, exact) = [("content", true), ("docsize", true), ("rowid", false)]
+        let ledger = [("content", Ledger::Content), ("docsize", Ledger::Sizes), ("rowid", Ledger::Nodes)]
             .into_iter()
-            .map(|(ending, exact)| (format!("{table}_{ending}"), exact))
-            .find(|(name, _)| catalog.kind(name) == Some(ObjectKind::Shadow))
-            .map_or((None, false), |(name, exact)| (Some(name), exact));
-        Self { ledger, exact, direct: facts.direct.contains(table), updated: facts.updated.contains(table) }
+            .map(|(ending, kind)| (format!("{table}_{ending}"), kind))
+            .find(|(name, _)| catalog.kind(name) == Some(ObjectKind::Shadow));
+        Self { ledger, direct: facts.direct.contains(table), updated: facts.updated.contains(table) }
     }
 }
 
@@ -100,7 +108,8 @@ impl Scope {
     /// Whether it matters if the statement replaces rows of a virtual table.
     #[must_use]
     pub fn asks_for_replaces(&self) -> bool {
-        self.virtuals.iter().any(|table| !table.exact && !table.direct && !table.updated)
+        let nodes = |table: &Virtual| matches!(table.ledger, Some((_, Ledger::Nodes)));
+        self.virtuals.iter().any(|table| nodes(table) && !table.direct && !table.updated)
     }
 
     /// Rows of each table now.
@@ -109,7 +118,7 @@ impl Scope {
     /// What SQLite reports; `SQLITE_BUSY` where a rollback-mode writer has spilled its cache.
     pub fn count(&self, conn: &Connection) -> rusqlite::Result<Counts> {
         let ordinary = self.ordinary.iter().map(|table| &table.name);
-        let ledgers = self.virtuals.iter().filter_map(|table| table.ledger.as_ref());
+        let ledgers = self.virtuals.iter().filter_map(|table| table.ledger.as_ref().map(|(name, _)| name));
         ordinary
             .chain(ledgers)
             .map(|table| {
@@ -150,7 +159,7 @@ impl Scope {
 
 impl Virtual {
     fn overwritten(&self, delta: &dyn Fn(&str) -> i64, ran: Ran<'_>) -> u64 {
-        let Some(ledger) = &self.ledger else {
+        let Some((ledger, kind)) = &self.ledger else {
             // Nothing tells its rows. What only inserts cannot overwrite one.
             return match (self.updated, self.direct) {
                 (false, _) => 0,
@@ -159,13 +168,15 @@ impl Virtual {
             };
         };
         let written = over(ran.seen.of(ledger).first_time(), delta(ledger));
-        match (self.direct, self.exact) {
+        match (self.direct, kind) {
             // A command may write every row anew: that is one change.
-            (true, true) => written.min(ran.changes),
-            (true, false) => over(ran.changes, delta(ledger)),
-            (false, true) => written,
-            (false, false) if self.updated || ran.replaces_virtual => written,
-            (false, false) => 0,
+            (true, Ledger::Content | Ledger::Sizes) => written.min(ran.changes),
+            (true, Ledger::Nodes) => over(ran.changes, delta(ledger)),
+            (false, Ledger::Content) => written,
+            (false, Ledger::Sizes) if self.updated => written,
+            (false, Ledger::Nodes) if self.updated || ran.replaces_virtual => written,
+            // Triggers that keep an index up with rows that are counted where they are.
+            (false, Ledger::Sizes | Ledger::Nodes) => 0,
         }
     }
 }

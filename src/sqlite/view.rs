@@ -81,7 +81,19 @@ impl Writer {
         }
         // Without parameters the expanded text is the statement's own text, up to its end.
         let text = compiled.statement.expanded_sql().unwrap_or_else(|| sql.to_owned());
-        Ok(text.trim().trim_end_matches(';').trim_end().to_owned())
+        let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == ';');
+        let text = text.trim_end_matches(|c: char| c.is_whitespace() || c == ';').to_owned();
+        drop(compiled);
+        // Whatever follows it must be a statement of its own, or the text ends within a comment, which
+        // would hide what is shown behind the view's definition.
+        match self.guarded().compile(policy, &format!("{text}\n;SELECT 1")) {
+            Err(Fault::Error(error)) if error.code == ErrorCode::MultipleStatements => Ok(text),
+            Err(fault) => Err(fault),
+            Ok(_) => Err(Fault::error(
+                ErrorCode::SyntaxError,
+                "`select_sql` ends in a comment that is not closed: close it with `*/`",
+            )),
+        }
     }
 
     /// A view's INSTEAD OF triggers would go with it, and nothing would keep their text.

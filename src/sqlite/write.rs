@@ -204,6 +204,7 @@ impl Writer {
         }
         if let Some(ours) = &ours {
             self.check_server_objects(ours)?;
+            self.check_no_temporary()?;
         }
         if let Some(table) = &judged.facts.trigger_on {
             self.judge_trigger(policy, table)?;
@@ -259,10 +260,12 @@ impl Writer {
         let structural = facts.structural.clone();
         let rows = if structural.is_some() { 0 } else { conn.changes() };
         let rowid = conn.last_insert_rowid();
-        let inserted = facts.inserted.iter().any(|table| self.seen.of(table).inserts > 0);
-        let last_insert_rowid =
-            (structural.is_none() && (inserted || rowid != rowid_before) && !facts.inserted.is_empty())
-                .then_some(rowid);
+        // Rows that only triggers inserted have no part in it, nor has a command to a full-text table,
+        // which leaves 0.
+        let inserted =
+            facts.inserted.intersection(&facts.direct).any(|table| self.seen.of(table).inserts > 0);
+        let is_new = inserted || (rowid != rowid_before && rowid != 0 && !facts.inserted.is_empty());
+        let last_insert_rowid = (structural.is_none() && is_new).then_some(rowid);
         let returning = sink.map(|sink| sink.finish(cut).text);
         Ok((returning, Changed { rows, last_insert_rowid, structural, returning: None }))
     }
@@ -320,6 +323,17 @@ impl Writer {
             Some(object) => Err(Refusal::Protected { object }.into()),
             None => Ok(()),
         }
+    }
+
+    /// `CREATE TRIGGER temp.t AFTER INSERT ON main.x` is reported as a trigger in `main`.
+    fn check_no_temporary(&self) -> Result<(), Fault> {
+        let found = self
+            .guarded
+            .trusted()
+            .prepare_cached("SELECT name FROM temp.sqlite_schema")
+            .and_then(|mut statement| statement.query_map([], |row| text(row, 0))?.next().transpose())
+            .map_err(|error| self.fault(&error))?;
+        found.map_or(Ok(()), |object| Err(Refusal::temporary(&object).into()))
     }
 
     /// Inserts the audit row, within the transaction of the change.
