@@ -25,7 +25,7 @@ Exit statuses:
   0  done; for verify: the chain is intact
   1  the database cannot be served, or the called tool answered with an error
   2  a flag, a variable or an argument is wrong
-  3  verify: the chain is broken, or its head is not the expected one; snapshots verify: it cannot be restored
+  3  verify: the chain is broken or has another head, or the snapshot cannot be restored
   4  verify: the file cannot be read as an Indelible database";
 
 /// The whole command line.

@@ -179,10 +179,16 @@ impl Pool {
         let lost = |words: String| JobError::Lost(format!("the process that restores {words}"));
         let mut worker = Worker::spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
         let order = Order::Restore(Box::new(request));
-        let mut message = tokio::select! {
-            message = worker.order(&order) => message,
-            () = cancel.cancelled() => return Err(JobError::Killed(Stop::Cancelled)),
-            () = self.closing.cancelled() => return Err(JobError::Killed(Stop::Cancelled)),
+        let first = tokio::select! {
+            biased;
+            message = worker.order(&order) => Some(message),
+            () = cancel.cancelled() => None,
+            () = self.closing.cancelled() => None,
+        };
+        let Some(mut message) = first else {
+            // Whoever asks next whether something was committed must not be too early.
+            let _ = worker.child.kill().await;
+            return Err(JobError::Killed(Stop::Cancelled));
         };
         if matches!(message, Ok(Some(FromWorker::Committing { .. }))) {
             message = receive(&mut worker.output, &mut worker.inbox).await;

@@ -5,7 +5,7 @@
 //! A snapshot without any event, checkpoint or log row can be told by its name alone.
 
 use crate::sqlite::tables;
-use rusqlite::types::Value;
+use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, Row};
 
 /// Table, what a row of it is called, and the columns that tell one from another; the first is the id.
@@ -45,12 +45,11 @@ pub(super) fn stranger(snapshot: &Connection, live: &Connection) -> rusqlite::Re
 }
 
 fn values(row: &Row<'_>, columns: usize) -> rusqlite::Result<Vec<Value>> {
-    (0..columns).map(|column| row.get_ref(column).map(lossy)).collect()
+    (0..columns).map(|column| row.get_ref(column).map(comparable)).collect()
 }
 
-/// A text that is not UTF-8 is compared as bytes.
-fn lossy(value: rusqlite::types::ValueRef<'_>) -> Value {
-    use rusqlite::types::ValueRef;
+/// A copy that can be compared; a text that is not UTF-8 as its bytes.
+fn comparable(value: ValueRef<'_>) -> Value {
     match value {
         ValueRef::Null => Value::Null,
         ValueRef::Integer(value) => Value::Integer(value),

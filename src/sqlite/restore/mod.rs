@@ -261,11 +261,11 @@ impl Work<'_> {
             written.clone_from(&audit);
             audit
         };
-        let _filling = source.enter(Phase::Filling);
+        let filling = source.enter(Phase::Filling);
         let appended = Batch::within(source.connection())
             .event(&self.request.audit.session, EVENT_KIND, &content, made)
             .map_err(|error| undone(&error.error))?;
-        drop(_filling);
+        drop(filling);
         source.connection().execute_batch("COMMIT").map_err(unusable)?;
         Ok((appended, written))
     }
