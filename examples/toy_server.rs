@@ -6,12 +6,15 @@
 mod toy;
 
 use indelible::cli::{self, Program, Verdict};
-use indelible::config::{Profile, Settings};
+use indelible::config::{Profile, Resolved, Settings};
+use indelible::doctor::{self, Report};
 use indelible::error::{EXIT_UNREADABLE, StartError};
 use indelible::logging;
 use indelible::outcome::CallContext;
+use indelible::server::Service;
 use indelible::spec::model::Defaults;
 use indelible::sqlite::restore::{Restored, Shown, SnapshotEntry};
+use serde_json::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -73,6 +76,14 @@ impl Program for ToyProgram {
 
     async fn restore(&self, _: &Settings, _: &str, _: &str, _: CallContext) -> Result<Restored, StartError> {
         Err(no_snapshots())
+    }
+
+    fn doctor(&self, resolved: &Resolved) -> Report {
+        doctor::examine(resolved)
+    }
+
+    fn tools(&self, _: &Settings) -> Result<Vec<Value>, StartError> {
+        Ok(Toy::default().descriptors())
     }
 
     fn demo(&self, _: Option<PathBuf>, _: Option<&str>) -> Result<(), StartError> {
