@@ -3,6 +3,8 @@
 //! It speaks no protocol and decides nothing about SQL. Every call, whatever becomes of it, leaves a row
 //! in the log.
 
+mod requests;
+
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
 use crate::error::{ErrorCode, StartError, ToolError};
