@@ -104,7 +104,9 @@ pub fn judge(
             return Err(Refusal::action(action));
         }
     }
-    let structural = actions.iter().find(|action| is_structural(action.kind));
+    // A first ANALYZE makes its tables on the way; it is still an ANALYZE.
+    let analyze = actions.iter().find(|action| action.kind == ActionKind::Analyze);
+    let structural = analyze.or_else(|| actions.iter().find(|action| is_structural(action.kind)));
     // `CREATE TABLE temp.t` is reported as an ordinary one, in the database `temp`.
     if let Some(main) = structural
         && actions.iter().any(is_made_in_temp)
@@ -115,7 +117,12 @@ pub fn judge(
     let mut facts = Facts::default();
     if let Some(action) = structural {
         structural_verdict(policy, protected, objects, action)?;
-        facts.structural = Some((action.kind, action.object.clone()));
+        // A bare ANALYZE or REINDEX names every table in turn.
+        let others =
+            actions.iter().filter(|other| other.kind == action.kind && other.object != action.object);
+        let bare = matches!(action.kind, ActionKind::Analyze | ActionKind::Reindex) && others.count() > 0;
+        let object = if bare { String::new() } else { action.object.clone() };
+        facts.structural = Some((action.kind, object));
         if action.kind == ActionKind::CreateTrigger {
             facts.trigger_on = action.detail.clone();
         }
@@ -270,6 +277,12 @@ fn temporary_form(kind: ActionKind) -> ActionKind {
 /// (<https://sqlite.org/c3ref/c_alter_table.html>; which ones, was found by running each statement).
 fn is_bookkeeping(main: &Action, action: &Action) -> bool {
     if is_row_write(action.kind) && (is_schema_table(&action.object) || is_statistics(&action.object)) {
+        return true;
+    }
+    if main.kind == ActionKind::Analyze
+        && action.kind == ActionKind::CreateTable
+        && is_statistics(&action.object)
+    {
         return true;
     }
     match main.kind {

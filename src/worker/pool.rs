@@ -30,6 +30,9 @@ pub const READERS: usize = 2;
 /// How long an interrupted statement may take to end before its worker is killed.
 pub const KILL_GRACE: Duration = Duration::from_secs(1);
 
+/// How long the kernel may take to end workers that were killed.
+const KILL_WAIT: Duration = Duration::from_millis(100);
+
 /// How long a commit may take that has been announced.
 const COMMIT_GRACE: Duration = Duration::from_secs(120);
 
@@ -172,10 +175,17 @@ impl Pool {
         }
     }
 
-    /// Stops what runs and lets no worker outlive the call by more than its kill.
-    pub fn close(&self) {
+    /// Stops what runs and ends the workers that wait. A commit that was announced is let through.
+    pub async fn close(&self) {
         self.closing.cancel();
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let mut workers: Vec<Worker> =
+            std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Ok(mut writer) = self.writer.try_lock() {
+            workers.extend(writer.take());
+        }
+        // Waited for, so that the server's own connection is the last one and leaves no -wal behind.
+        let ends = workers.into_iter().map(|mut worker| async move { worker.child.kill().await });
+        let _ = tokio::time::timeout(KILL_WAIT, futures::future::join_all(ends)).await;
     }
 
     async fn start(&self, writes: bool) -> Result<Worker, JobError> {

@@ -140,7 +140,7 @@ impl Server {
 
 /// The one line on stderr of a program that could not start.
 #[track_caller]
-pub(crate) fn error_line(stderr: &[u8]) -> String {
+fn error_line(stderr: &[u8]) -> String {
     let text = String::from_utf8(stderr.to_vec()).unwrap();
     assert_eq!(text.lines().count(), 1, "one line on stderr: {text}");
     let line = text.trim_end();
