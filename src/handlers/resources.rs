@@ -58,7 +58,7 @@ pub async fn resume(call: &Call<'_>) -> Result<String, ToolError> {
 /// One table or view with its row count.
 pub(super) async fn described(call: &Call<'_>, table: &str) -> Result<TableDetail, ToolError> {
     match call.read(Work::Describe { table: table.to_owned(), count: true }).await? {
-        Answer::Described(table) => Ok(structured::detail(*table)),
+        Answer::Described(table) => Ok(structured::table_detail(*table)),
         _ => Err(unexpected_answer()),
     }
 }
