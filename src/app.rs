@@ -8,7 +8,7 @@ mod requests;
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
 use crate::error::{ErrorCode, StartError, ToolError};
-use crate::handlers::{Call, Core, Reply, dispatch};
+use crate::handlers::{Call, Core, Reply, dispatch, statement};
 use crate::outcome::{CallContext, Outcome};
 use crate::spec::model::{ErrorStyle, Manifest};
 use crate::store::audit_log::AuditLog;
@@ -17,6 +17,7 @@ use crate::store::{Store, StoreSettings};
 use crate::surface::{Surface, SurfaceSettings, arguments};
 use crate::worker::pool::Pool;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -69,8 +70,8 @@ impl App {
 
     /// The active tools.
     #[must_use]
-    pub fn surface(&self) -> &Surface {
-        &self.core.surface
+    pub fn surface(&self) -> Arc<Surface> {
+        self.core.surface()
     }
 
     /// Runs one tool; none if there is no such tool.
@@ -81,21 +82,29 @@ impl App {
         context: CallContext,
     ) -> Option<Outcome> {
         let _running = Running::new(self);
-        let Some(active) = self.core.surface.tool(tool) else {
+        let surface = self.core.surface();
+        let Some(active) = surface.tool(tool) else {
             self.note_unknown(tool);
             return None;
         };
-        let call = Call::new(&self.core, &active.spec.name, active.policy, context.cancel, context.progress);
+        let name = &active.spec.name;
+        let tools = Arc::clone(&surface);
+        let call = Call::new(&self.core, tools, name, active.policy, context.cancel, context.progress)
+            .showing(active.format(surface.profile()));
         let names: Vec<String> = given.iter().flat_map(Map::keys).take(20).cloned().collect();
         let result = match arguments::check(&active.spec, &self.words, given) {
-            Ok(arguments) => dispatch(active.tool, &call, arguments).await,
+            Ok(arguments) => match (active.tool, &active.spec.statement) {
+                (Some(tool), _) => dispatch(tool, &call, arguments).await,
+                (None, Some(statement)) => statement::run(&call, &active.spec, statement, arguments).await,
+                (None, None) => Err(ToolError::arguments("the tool has nothing to run")),
+            },
             Err(error) => {
                 call.note("arguments", names);
                 Err(error)
             }
         };
         call.finish(&result);
-        Some(self.outcome(result))
+        Some(outcome(result, surface.profile().errors))
     }
 
     /// Stops what runs, kills the workers and writes what is gathered; takes less than 400 ms.
@@ -117,18 +126,6 @@ impl App {
         }
     }
 
-    fn outcome(&self, result: Result<Reply, ToolError>) -> Outcome {
-        match result {
-            Ok(reply) => Outcome { text: reply.text, structured: reply.structured, error: None },
-            Err(error) => match self.core.surface.profile().errors {
-                ErrorStyle::Plain => Outcome::failure(error.code, error.message),
-                ErrorStyle::Coded => {
-                    Outcome::failure(error.code, format!("[{}] {}", error.code.as_str(), error.message))
-                }
-            },
-        }
-    }
-
     /// A call of a tool that does not exist leaves a row, too.
     fn note_unknown(&self, tool: &str) {
         let row = AuditRow {
@@ -145,6 +142,18 @@ impl App {
         if let Some(store) = &self.core.store {
             store.queue_audit(row);
         }
+    }
+}
+
+fn outcome(result: Result<Reply, ToolError>, errors: ErrorStyle) -> Outcome {
+    match result {
+        Ok(reply) => Outcome { text: reply.text, structured: reply.structured, error: None },
+        Err(error) => match errors {
+            ErrorStyle::Plain => Outcome::failure(error.code, error.message),
+            ErrorStyle::Coded => {
+                Outcome::failure(error.code, format!("[{}] {}", error.code.as_str(), error.message))
+            }
+        },
     }
 }
 

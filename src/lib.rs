@@ -29,6 +29,7 @@ pub mod handlers;
 pub mod logging;
 pub mod os_path;
 pub mod outcome;
+pub mod overlay;
 pub mod policy;
 pub mod program;
 pub mod render;

@@ -13,13 +13,14 @@ pub mod rows;
 pub mod schema;
 pub mod search;
 pub mod snapshot;
+pub mod statement;
 pub mod structured;
 pub mod view;
 
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
 use crate::error::{ErrorCode, ToolError};
-use crate::generated::{ACTION_WORDS, MANIFEST_SHA256, POLICY_SHA256, PolicyId};
+use crate::generated::{ACTION_WORDS, POLICY_SHA256, PolicyId};
 use crate::outcome::ProgressReporter;
 use crate::policy::Refusal;
 use crate::render::Caps;
@@ -34,8 +35,8 @@ use crate::surface::{ActiveTool, Surface};
 use crate::worker::pool::{Attend, JobError, Pool, Terms};
 use crate::worker::protocol::{Answer, Work};
 use serde_json::{Map, Value};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -53,8 +54,8 @@ const MAX_LOGGED_QUERY: usize = 100_000;
 pub struct Core {
     /// The settings.
     pub settings: Settings,
-    /// The active tools.
-    pub surface: Surface,
+    /// The active tools; replaced as a whole when overlays are read again.
+    surface: RwLock<Arc<Surface>>,
     /// The workers.
     pub pool: Pool,
     /// The writing side; none with --read-only.
@@ -65,8 +66,8 @@ pub struct Core {
     pub session: String,
     /// The copy of the log in a file, if asked for.
     pub audit_log: Option<AuditLog>,
-    /// Whether a row with the digests of manifest and policy is in the log.
-    digests_logged: AtomicBool,
+    /// The digest of the manifest that the log knows to be in force; none before the first row.
+    marked: Mutex<Option<String>>,
     calls: AtomicU64,
     schema_changes: watch::Sender<u64>,
 }
@@ -85,13 +86,13 @@ impl Core {
     ) -> Self {
         Self {
             settings,
-            surface,
+            surface: RwLock::new(Arc::new(surface)),
             pool,
             store,
             reader,
             session,
             audit_log,
-            digests_logged: AtomicBool::new(false),
+            marked: Mutex::default(),
             calls: AtomicU64::new(0),
             schema_changes: watch::Sender::new(0),
         }
@@ -118,18 +119,19 @@ impl Core {
         }
     }
 
-    /// The name of the active tool that runs statements under a policy.
-    fn tool_of(&self, policy: &str) -> Option<String> {
-        let runs_sql = |tool: &&ActiveTool| {
-            let handler = tool.spec.handler.as_str();
-            handler.starts_with("query.") || handler.starts_with("view.")
-        };
-        self.surface
-            .tools()
-            .iter()
-            .filter(runs_sql)
-            .find(|tool| tool.policy.id() == policy)
-            .map(|t| t.spec.name.clone())
+    /// The active tools. A call keeps those that it began with.
+    #[must_use]
+    pub fn surface(&self) -> Arc<Surface> {
+        Arc::clone(&self.surface.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts other tools in the place of the active ones.
+    pub fn replace_surface(&self, surface: Arc<Surface>) {
+        *self.surface.write().unwrap_or_else(PoisonError::into_inner) = surface;
+    }
+
+    fn marked(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.marked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -156,6 +158,8 @@ impl Reply {
 pub struct Call<'a> {
     /// The server's parts.
     pub core: &'a Core,
+    /// The tools that were active when the call began.
+    pub surface: Arc<Surface>,
     /// What was called, as the log names it: a tool, or a request such as `resources/read`.
     pub name: &'a str,
     /// The policy it runs under.
@@ -164,6 +168,7 @@ pub struct Call<'a> {
     pub cancel: CancellationToken,
     /// Where to report progress, if the client asked.
     pub progress: Option<ProgressReporter>,
+    format: Format,
     number: u64,
     began: Instant,
     ts: String,
@@ -182,6 +187,7 @@ impl<'a> Call<'a> {
     #[must_use]
     pub fn new(
         core: &'a Core,
+        surface: Arc<Surface>,
         name: &'a str,
         policy: PolicyId,
         cancel: CancellationToken,
@@ -191,6 +197,8 @@ impl<'a> Call<'a> {
         let ts = timestamp(jiff::Timestamp::now());
         Self {
             core,
+            format: surface.profile().format,
+            surface,
             name,
             policy,
             cancel,
@@ -202,10 +210,26 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// How the active profile shows results.
+    /// The call with its results in this form, whatever the profile's is.
+    #[must_use]
+    pub fn showing(self, format: Format) -> Self {
+        Self { format, ..self }
+    }
+
+    /// How results look.
     #[must_use]
     pub fn format(&self) -> Format {
-        self.core.surface.profile().format
+        self.format
+    }
+
+    /// The name of the active tool that runs any statement under a policy.
+    fn tool_of(&self, policy: &str) -> Option<String> {
+        let runs_sql = |tool: &&ActiveTool| {
+            let handler = tool.spec.handler.as_str();
+            tool.spec.statement.is_none() && (handler.starts_with("query.") || handler.starts_with("view."))
+        };
+        let found = self.surface.tools().iter().filter(runs_sql).find(|tool| tool.policy.id() == policy);
+        found.map(|tool| tool.spec.name.clone())
     }
 
     /// Notes the statement or pattern for the log.
@@ -223,8 +247,9 @@ impl<'a> Call<'a> {
     pub fn audit_row(&self, rows: Option<u64>, error: Option<&str>) -> AuditRow {
         let notes = self.notes();
         let mut detail = notes.detail.clone();
-        if !self.core.digests_logged.load(Ordering::Relaxed) {
-            detail.insert("manifest_sha256".to_owned(), MANIFEST_SHA256.into());
+        let manifest = self.surface.manifest_sha256();
+        if self.core.marked().as_deref() != Some(manifest) {
+            detail.insert("manifest_sha256".to_owned(), manifest.into());
             detail.insert("policy_sha256".to_owned(), POLICY_SHA256.into());
         }
         AuditRow {
@@ -242,8 +267,16 @@ impl<'a> Call<'a> {
 
     /// Remembers that the call's row was committed together with its change.
     pub fn recorded(&self, row: AuditRow) {
-        self.core.digests_logged.store(true, Ordering::Relaxed);
+        self.mark();
         self.notes().recorded = Some(row);
+    }
+
+    /// The log has the digests now.
+    fn mark(&self) {
+        let mut marked = self.core.marked();
+        if marked.as_deref() != Some(self.surface.manifest_sha256()) {
+            *marked = Some(self.surface.manifest_sha256().to_owned());
+        }
     }
 
     /// Puts the call's row into the log, unless it went with the change, and into the log file.
@@ -259,7 +292,7 @@ impl<'a> Call<'a> {
                 let row = self.audit_row(rows, error);
                 if let Some(store) = &self.core.store {
                     store.queue_audit(row.clone());
-                    self.core.digests_logged.store(true, Ordering::Relaxed);
+                    self.mark();
                 }
                 row
             }
@@ -392,13 +425,13 @@ impl<'a> Call<'a> {
                 return self.no_select(&keyword);
             }
         }
-        refusal.words(self.name, ACTION_WORDS, &|policy| self.core.tool_of(policy))
+        refusal.words(self.name, ACTION_WORDS, &|policy| self.tool_of(policy))
     }
 
     fn no_select(&self, keyword: &str) -> ToolError {
         let explains =
             |tool: &&ActiveTool| tool.spec.handler == "explore.explain" && tool.spec.name != self.name;
-        let hint = match self.core.surface.tools().iter().find(explains) {
+        let hint = match self.surface.tools().iter().find(explains) {
             Some(tool) if keyword == "EXPLAIN" => format!("; use {} for a plan", tool.spec.name),
             _ => String::new(),
         };

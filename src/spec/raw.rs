@@ -4,30 +4,8 @@
 //! more line among the mistakes and does not hide the others.
 
 use super::position::{Path, Step};
-use serde::Deserialize;
+use super::shape::raw;
 use serde_json::Value;
-
-macro_rules! raw {
-    ($($(#[$doc:meta])* $name:ident $expecting:literal { $($key:literal $field:ident: $type:ty,)* })*) => {
-        $(
-            $(#[$doc])*
-            #[derive(Clone, Debug, Default, Deserialize)]
-            #[serde(expecting = $expecting)]
-            pub struct $name {
-                $(
-                    #[doc = concat!("`", $key, "`.")]
-                    #[serde(default, rename = $key)]
-                    pub $field: Option<$type>,
-                )*
-            }
-
-            impl $name {
-                /// The keys, in the order of the declaration.
-                pub const KEYS: &'static [&'static str] = &[$($key,)*];
-            }
-        )*
-    };
-}
 
 raw! {
     /// tools.yaml.
@@ -220,7 +198,7 @@ pub fn policy_keys(path: &Path) -> &'static [&'static str] {
 }
 
 /// The path with every index as `*`.
-fn shape(path: &Path) -> Vec<&str> {
+pub fn shape(path: &Path) -> Vec<&str> {
     path.0
         .iter()
         .map(|step| match step {
