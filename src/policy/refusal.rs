@@ -84,6 +84,12 @@ impl Refusal {
         Self::Action { kind: action.kind, object: action.object.clone(), accessor: action.accessor.clone() }
     }
 
+    /// The refusal of a temporary object.
+    #[must_use]
+    pub fn temporary(object: &str) -> Self {
+        Self::Action { kind: ActionKind::CreateTempTable, object: object.to_owned(), accessor: None }
+    }
+
     /// The words for an agent that called `tool`.
     ///
     /// `tool_of` gives the name of the active tool that runs statements under a policy, if the active

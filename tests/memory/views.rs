@@ -75,7 +75,7 @@ fn what_is_no_plain_select_is_refused_and_leaves_nothing() {
         ("v", "SELECT nope FROM notes", "no such column: nope"),
         ("v", "", "no statement"),
         ("v", "-- only a comment", "no statement"),
-        ("v", "PRAGMA table_info(notes)", "PRAGMA"),
+        ("v", "PRAGMA table_info(notes)", "create_view takes one SELECT"),
         ("v", "EXPLAIN SELECT 1", "SELECT"),
         ("v", "SELECT name FROM pragma_table_info('notes')", "unsafe use of virtual table"),
         ("v", "SELECT ? AS a", "parameters"),
