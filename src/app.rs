@@ -3,13 +3,16 @@
 //! It speaks no protocol and decides nothing about SQL. Every call, whatever becomes of it, leaves a row
 //! in the log.
 
+mod overlays;
 mod requests;
 
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
 use crate::error::{ErrorCode, StartError, ToolError};
+use crate::generated::PolicyId;
 use crate::handlers::{Call, Core, Reply, dispatch, statement};
 use crate::outcome::{CallContext, Outcome};
+use crate::overlay::{self, Effective};
 use crate::spec::model::{ErrorStyle, Manifest};
 use crate::store::audit_log::AuditLog;
 use crate::store::reader::Reader;
@@ -31,6 +34,9 @@ const LAST_ROWS: Duration = Duration::from_millis(220);
 pub struct App {
     core: Core,
     words: SurfaceSettings,
+    watched: overlays::Watched,
+    /// None of the profile's tools wrote at the start.
+    only_read: bool,
     running: AtomicUsize,
     idle: Notify,
 }
@@ -39,10 +45,19 @@ impl App {
     /// Opens the database and gets everything ready. Must be called in a tokio runtime.
     ///
     /// # Errors
-    /// What keeps the file from being served, in one line; exit status 1 or 2.
-    pub fn open(manifest: &Manifest, settings: Settings) -> Result<Self, StartError> {
+    /// What keeps the file from being served, in one line; exit status 1 or 2. Statements of overlays that do not
+    /// compile, a line each; exit status 2.
+    pub async fn open(effective: Effective, settings: Settings) -> Result<Self, StartError> {
         let words = surface_settings(&settings);
-        let surface = Surface::new(manifest, &settings.profile, &words, settings.read_only)?;
+        let surface = Surface::new(&effective.manifest, &settings.profile, &words, settings.read_only)?;
+        let only_read = !profile_writes(&effective.manifest, &settings.profile);
+        let watched = overlays::Watched::new(&effective, &settings.profile);
+        for path in overlay::exposed(&settings.tools, &settings.db) {
+            tracing::warn!(
+                "`{}` can be changed by work on the database: it is in its folder and writable; keep it elsewhere, or take away the right to write",
+                path.display()
+            );
+        }
         let session = uuid::Uuid::new_v4().to_string();
         let audit_log =
             settings.audit_log.as_ref().map(|path| AuditLog::open(path, &settings.db)).transpose()?;
@@ -64,8 +79,15 @@ impl App {
             None
         };
         let pool = Pool::new(settings.db.clone(), settings.busy_timeout, settings.immutable);
+        let has_statements = surface.tools().iter().any(|tool| tool.tool.is_none());
         let core = Core::new(settings, surface, pool, store, reader, session, audit_log);
-        Ok(Self { core, words, running: AtomicUsize::new(0), idle: Notify::new() })
+        let (running, idle) = (AtomicUsize::new(0), Notify::new());
+        let app = Self { core, words, watched, only_read, running, idle };
+        if has_statements {
+            let surface = app.prepared(effective).await?;
+            app.core.replace_surface(surface);
+        }
+        Ok(app)
     }
 
     /// The active tools.
@@ -173,6 +195,17 @@ impl Drop for Running<'_> {
             self.0.idle.notify_one();
         }
     }
+}
+
+/// Whether a tool of the profile can write.
+#[must_use]
+pub fn profile_writes(manifest: &Manifest, profile: &str) -> bool {
+    let tools = manifest.profile(profile).map(|profile| profile.tools.as_slice()).unwrap_or_default();
+    let writes = |id: &String| {
+        let policy = manifest.tool(id).and_then(|tool| PolicyId::from_id(&tool.policy));
+        policy.is_none_or(|policy| policy.policy().writes)
+    };
+    tools.iter().any(writes)
 }
 
 /// The settings that words and schemas name.

@@ -2,14 +2,14 @@
 //!
 //! It binds `cli/` to [`App`]; it parses no flags and prints nothing.
 
-use crate::app::App;
+use crate::app::{App, profile_writes};
 use crate::cli::{Program, Verdict};
 use crate::config::{Profile, Settings};
 use crate::error::{EXIT_UNREADABLE, StartError};
-use crate::generated::PolicyId;
 use crate::outcome::{
     CallContext, CompletionOf, Completions, Offers, Outcome, RequestError, ResourcePage, ResourceText,
 };
+use crate::overlay::{self, Effective};
 use crate::server::Service;
 use crate::spec::model::ProfileSpec;
 use crate::store::reader::{Reader, Reading};
@@ -31,26 +31,24 @@ pub struct Indelible;
 impl Program for Indelible {
     type Service = App;
 
-    fn profiles(&self) -> Vec<Profile> {
-        let Ok(manifest) = built_in_manifest() else { return Vec::new() };
-        let writes = |id: &String| {
-            let policy = manifest.tool(id).and_then(|tool| PolicyId::from_id(&tool.policy));
-            policy.is_none_or(|policy| policy.policy().writes)
-        };
+    fn profiles(&self, overlays: &[PathBuf], served: Option<&str>) -> Result<Vec<Profile>, StartError> {
+        let manifest = effective(overlays, served)?.manifest;
         let profile = |profile: &ProfileSpec| Profile {
             id: profile.id.clone(),
             defaults: profile.defaults.clone(),
-            only_reads: !profile.tools.iter().any(writes),
+            only_reads: !profile_writes(&manifest, &profile.id),
         };
-        manifest.profiles.iter().map(profile).collect()
+        Ok(manifest.profiles.iter().map(profile).collect())
     }
 
     async fn open(&self, settings: &Settings) -> Result<Arc<App>, StartError> {
-        App::open(&built_in_manifest()?, settings.clone()).map(Arc::new)
+        let effective = effective(&settings.tools, Some(&settings.profile))?;
+        App::open(effective, settings.clone()).await.map(Arc::new)
     }
 
     fn verify(&self, settings: &Settings, expect_head: Option<&str>) -> Result<Verdict, StartError> {
-        let unreadable = |message: String| StartError { exit: EXIT_UNREADABLE, message };
+        let unreadable =
+            |message: String| StartError { exit: EXIT_UNREADABLE, ..StartError::failure(message) };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -75,6 +73,15 @@ impl Program for Indelible {
         crate::worker::process::run()
             .map_err(|error| StartError::failure(format!("the worker lost its server: {error}")))
     }
+}
+
+/// The built-in tools with overlay files over them.
+fn effective(overlays: &[PathBuf], served: Option<&str>) -> Result<Effective, StartError> {
+    let built_in = built_in_manifest()?;
+    if overlays.is_empty() {
+        return Ok(Effective::built_in(built_in));
+    }
+    overlay::load(&built_in, overlays, served).map_err(StartError::lines)
 }
 
 impl Service for App {
@@ -147,6 +154,14 @@ impl Service for App {
         context: CallContext,
     ) -> Result<Completions, RequestError> {
         App::complete(self, of, &argument, &begun, context).await
+    }
+
+    fn tool_changes(&self) -> Option<watch::Receiver<u64>> {
+        App::tool_changes(self)
+    }
+
+    async fn reload(&self, forced: bool) {
+        App::reload(self, forced).await;
     }
 
     async fn shutdown(&self) {

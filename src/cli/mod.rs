@@ -33,8 +33,12 @@ pub trait Program {
     /// What `serve` and `call` speak to.
     type Service: Service;
 
-    /// The profiles there are; the first is the default.
-    fn profiles(&self) -> Vec<Profile>;
+    /// The profiles there are with these overlay files; the first is the default. `served` is the one that the
+    /// files are about.
+    ///
+    /// # Errors
+    /// Everything that is wrong in the files; exit status 2.
+    fn profiles(&self, overlays: &[PathBuf], served: Option<&str>) -> Result<Vec<Profile>, StartError>;
 
     /// Opens the database and gets ready to serve. Runs inside a tokio runtime of one thread.
     ///
@@ -90,7 +94,9 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
     };
     let environment = |name: &str| std::env::var_os(name);
     let settings = || {
-        let settings = config::resolve(&cli.raw, environment, &program.profiles())?;
+        let (overlays, profile) = config::overlays(&cli.raw, environment)?;
+        let profiles = program.profiles(&overlays, profile.as_deref())?;
+        let settings = config::resolve(&cli.raw, environment, &profiles)?;
         logging::start(settings.verbosity);
         Ok(settings)
     };

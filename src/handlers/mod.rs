@@ -317,7 +317,7 @@ impl<'a> Call<'a> {
     /// Whatever ended it, in words; after a worker's death they say whether the change was committed.
     pub async fn write(&self, work: Work, turn: &TurnGuard) -> Result<Answer, ToolError> {
         let attend = LogKeeper { core: self.core, turn: Some(turn) };
-        let changes = !matches!(work, Work::Check { .. });
+        let changes = !matches!(work, Work::Check { .. } | Work::Compile { .. });
         match self.core.pool.write(work, &self.terms(), &attend).await {
             Ok(answer) => Ok(answer),
             Err(JobError::Killed(_) | JobError::Lost(_)) if changes && self.was_committed().await => {

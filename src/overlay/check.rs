@@ -156,6 +156,6 @@ fn tools_of<'e>(effective: &'e Effective, profile: &ProfileSpec) -> Vec<&'e Tool
 
 /// At the top of the last file, which had the last word.
 fn top(effective: &Effective, message: String) -> Diagnostic {
-    let site = Site { file: effective.files.last().cloned().unwrap_or_default(), position: TOP };
+    let site = Site { file: effective.last_file(), position: TOP };
     Diagnostic { file: site.file, position: site.position, message }
 }

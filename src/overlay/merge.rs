@@ -50,7 +50,7 @@ pub fn merge(
         hidden: Vec::new(),
         touched: Vec::new(),
     };
-    merge.effective.files = files.iter().map(|file| file.name.clone()).collect();
+    merge.effective.files = files.to_vec();
     let each = || parsed.iter().enumerate();
     for (at, file) in each() {
         if let Some(report) = reports.get_mut(at) {

@@ -25,7 +25,7 @@ use crate::spec::diagnostic::Diagnostic;
 use crate::spec::model::Manifest;
 use crate::spec::position::{Position, TOP};
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The longest overlay file, in bytes.
 const MOST_BYTES: u64 = 1024 * 1024;
@@ -66,7 +66,7 @@ pub struct Effective {
     /// What is no mistake and yet worth a look: words about tools that are not there.
     pub notes: Vec<Diagnostic>,
     sites: HashMap<(String, Part), Site>,
-    files: Vec<String>,
+    files: Vec<OverlayFile>,
 }
 
 impl Effective {
@@ -74,6 +74,21 @@ impl Effective {
     #[must_use]
     pub fn built_in(manifest: Manifest) -> Self {
         Self { manifest, notes: Vec::new(), sites: HashMap::new(), files: Vec::new() }
+    }
+
+    /// The files that were laid over, as they were read.
+    #[must_use]
+    pub fn read(&self) -> &[OverlayFile] {
+        &self.files
+    }
+
+    /// Derives a tool's hints from what its statement was found to do; whether they are others now.
+    pub fn only_adds(&mut self, tool: &str, only_adds: bool) -> bool {
+        let Some(tool) = self.manifest.tools.iter_mut().find(|known| known.id == tool) else { return false };
+        let derived = statement::annotations(!tool.annotations.read_only, !only_adds);
+        let changed = tool.annotations != derived;
+        tool.annotations = derived;
+        changed
     }
 
     /// A mistake in a tool's statement, where it stands.
@@ -91,10 +106,33 @@ impl Effective {
     /// A mistake at the first of these parts that an overlay has; else at the top of the last file.
     fn diagnostic(&self, tool: &str, parts: &[Part], message: impl Into<String>) -> Diagnostic {
         let site = parts.iter().find_map(|part| self.sites.get(&(tool.to_owned(), *part)));
-        let file = self.files.last().cloned().unwrap_or_default();
+        let file = self.last_file();
         let site = site.cloned().unwrap_or(Site { file, position: TOP });
         Diagnostic { file: site.file, position: site.position, message: message.into() }
     }
+
+    fn last_file(&self) -> String {
+        self.files.last().map(|file| file.name.clone()).unwrap_or_default()
+    }
+}
+
+/// Reads the files and lays them over the built-in manifest, with this process's environment.
+///
+/// # Errors
+///
+/// Every mistake, by file and place.
+pub fn load<P: AsRef<Path>>(
+    built_in: &Manifest,
+    paths: &[P],
+    served: Option<&str>,
+) -> Result<Effective, Vec<Diagnostic>> {
+    merge(built_in, &read(paths)?, served, &environment)
+}
+
+/// A variable of this process's environment; none where it is not UTF-8.
+#[must_use]
+pub fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// Reads overlay files, all of them.
@@ -103,16 +141,51 @@ impl Effective {
 ///
 /// Every file that cannot be read, as a diagnostic at its top.
 pub fn read<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<OverlayFile>, Vec<Diagnostic>> {
-    let mut files = Vec::new();
-    let mut found = Vec::new();
-    for path in paths {
-        let name = path.as_ref().display().to_string();
-        match text(path.as_ref()) {
-            Ok(text) => files.push(OverlayFile { name, text }),
-            Err(message) => found.push(Diagnostic { file: name, position: TOP, message }),
-        }
+    let (files, found): (Vec<_>, Vec<_>) =
+        paths.iter().map(|path| read_one(path.as_ref())).partition(Result::is_ok);
+    if found.is_empty() {
+        Ok(files.into_iter().filter_map(Result::ok).collect())
+    } else {
+        Err(found.into_iter().filter_map(Result::err).collect())
     }
-    if found.is_empty() { Ok(files) } else { Err(found) }
+}
+
+/// Reads one overlay file.
+///
+/// # Errors
+///
+/// Why it cannot be read, as a diagnostic at its top.
+pub fn read_one(path: &Path) -> Result<OverlayFile, Diagnostic> {
+    let name = path.display().to_string();
+    match text(path) {
+        Ok(text) => Ok(OverlayFile { name, text }),
+        Err(message) => Err(Diagnostic { file: name, position: TOP, message }),
+    }
+}
+
+/// Whether there is a file that can be read more than once.
+#[must_use]
+pub fn is_file(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
+}
+
+/// The files that work on the database could change: in its folder or below it, and writable.
+#[must_use]
+pub fn exposed<'p>(paths: &'p [PathBuf], database: &Path) -> Vec<&'p PathBuf> {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let Some(folder) = database.parent().and_then(real) else { return Vec::new() };
+    let inside = |path: &&PathBuf| real(path).is_some_and(|path| path.starts_with(&folder)) && writable(path);
+    paths.iter().filter(inside).collect()
+}
+
+#[cfg(unix)]
+fn writable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+#[cfg(not(unix))]
+fn writable(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| !metadata.permissions().readonly())
 }
 
 fn text(path: &Path) -> Result<String, String> {

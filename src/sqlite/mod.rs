@@ -4,7 +4,8 @@
 //!
 //! Agent SQL, in a worker process, behind the authorizer, limits and a watch:
 //! - [`guard`], [`watch`], [`objects`], [`fault`], [`params`]: the connection and how a statement gets onto it
-//! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`], [`sample`], [`plan`]: what runs on it
+//! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`], [`sample`], [`plan`],
+//!   [`mod@compile`]: what runs on it
 //! - [`overwrites`], [`seen`], [`program`], [`text_command`]: what a change overwrites, what an insert into a
 //!   full-text table asks for
 //!
@@ -20,6 +21,7 @@
 //! Nothing here speaks MCP, knows tools by name, or holds a queue or a thread.
 
 pub mod bootstrap;
+pub mod compile;
 pub mod copy;
 pub mod diagnose;
 pub mod fault;
