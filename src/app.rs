@@ -6,6 +6,8 @@
 mod overlays;
 mod requests;
 
+pub use overlays::compile_only;
+
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
 use crate::error::{ErrorCode, StartError, ToolError};

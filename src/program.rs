@@ -2,8 +2,8 @@
 //!
 //! It binds `cli/` to [`App`]; it parses no flags and prints nothing.
 
-use crate::app::{App, profile_writes};
-use crate::cli::{Program, Verdict};
+use crate::app::{App, profile_writes, surface_settings};
+use crate::cli::{Program, ToolLine, ToolsReport, Verdict};
 use crate::config::{Profile, Settings};
 use crate::error::{EXIT_UNREADABLE, StartError};
 use crate::outcome::{
@@ -13,7 +13,7 @@ use crate::overlay::{self, Effective};
 use crate::server::Service;
 use crate::spec::model::ProfileSpec;
 use crate::store::reader::{Reader, Reading};
-use crate::surface::built_in_manifest;
+use crate::surface::{Surface, built_in_manifest};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -44,6 +44,30 @@ impl Program for Indelible {
     async fn open(&self, settings: &Settings) -> Result<Arc<App>, StartError> {
         let effective = effective(&settings.tools, Some(&settings.profile))?;
         App::open(effective, settings.clone()).await.map(Arc::new)
+    }
+
+    async fn tools(&self, settings: &Settings, compile: bool) -> Result<ToolsReport, StartError> {
+        let mut effective = effective(&settings.tools, Some(&settings.profile))?;
+        if compile {
+            effective = crate::app::compile_only(effective, settings).await?;
+        }
+        let (words, manifest) = (surface_settings(settings), &effective.manifest);
+        let surface = Surface::new(manifest, &settings.profile, &words, settings.read_only)?;
+        let tools = surface.tools().iter().zip(surface.descriptors());
+        Ok(ToolsReport {
+            profile: settings.profile.clone(),
+            tools: tools
+                .map(|(tool, descriptor)| ToolLine {
+                    policy: tool.policy.id().to_owned(),
+                    own: tool.tool.is_none(),
+                    descriptor: descriptor.clone(),
+                })
+                .collect(),
+            instructions: surface.instructions().to_owned(),
+            notes: effective.notes.iter().map(ToString::to_string).collect(),
+            statements: (surface.tools().iter().filter(|tool| tool.tool.is_none()).count(), compile),
+            yaml: overlay::export::yaml(manifest, &settings.profile)?,
+        })
     }
 
     fn verify(&self, settings: &Settings, expect_head: Option<&str>) -> Result<Verdict, StartError> {

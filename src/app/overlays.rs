@@ -2,15 +2,17 @@
 //!
 //! A change is taken as a whole or not at all: what was active stays until everything about the new files holds.
 
-use super::{App, profile_writes};
+use super::{App, profile_writes, surface_settings};
+use crate::config::Settings;
 use crate::error::StartError;
-use crate::handlers::{Call, unexpected_answer};
+use crate::handlers::{Call, Core, unexpected_answer};
 use crate::overlay::{self, Effective, OverlayFile};
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::model::{Defaults, Manifest, ToolSpec};
 use crate::sqlite::compile::Compilation;
-use crate::surface::{ActiveTool, Surface, built_in_manifest};
-use crate::worker::protocol::{Answer, Work};
+use crate::surface::{Surface, SurfaceSettings, built_in_manifest};
+use crate::worker::pool::Pool;
+use crate::worker::protocol::Answer;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -141,50 +143,59 @@ impl App {
     /// The surface of a manifest, its statements compiled and their hints derived.
     ///
     /// # Errors
-    /// Every statement that does not compile under its policy or does not fit its parameters; exit status 2.
-    pub(super) async fn prepared(&self, mut effective: Effective) -> Result<Arc<Surface>, StartError> {
+    /// As [`compile`].
+    pub(super) async fn prepared(&self, effective: Effective) -> Result<Arc<Surface>, StartError> {
         let settings = &self.core.settings;
-        let make = |manifest: &Manifest| {
-            Surface::new(manifest, &settings.profile, &self.words, settings.read_only).map(Arc::new)
-        };
-        let surface = make(&effective.manifest)?;
-        let mut found = Vec::new();
-        let mut derived = false;
-        for active in surface.tools().iter().filter(|active| active.tool.is_none()) {
-            match self.compiled(&surface, active).await {
-                Err(words) => found.push(effective.in_statement(&active.spec.id, words)),
-                Ok(compilation) => {
-                    found.extend(mismatches(&effective, &active.spec, &compilation));
-                    derived |= effective.only_adds(&active.spec.id, !compilation.overwrites);
-                }
-            }
-        }
-        if !found.is_empty() {
-            found.sort();
-            return Err(StartError::lines(found));
-        }
-        if derived { make(&effective.manifest) } else { Ok(surface) }
+        let effective = compile(&self.core, &self.words, effective, settings.read_only).await?;
+        Surface::new(&effective.manifest, &settings.profile, &self.words, settings.read_only).map(Arc::new)
     }
+}
 
-    async fn compiled(&self, surface: &Arc<Surface>, active: &ActiveTool) -> Result<Compilation, String> {
-        let (name, sql) = (&active.spec.name, active.spec.statement.as_ref());
-        let sql = sql.map(|statement| statement.sql.clone()).unwrap_or_default();
-        let call =
-            Call::new(&self.core, Arc::clone(surface), name, active.policy, CancellationToken::new(), None);
-        let answer = if active.policy.policy().writes {
-            match call.turn().await {
-                Ok(turn) => call.write(Work::Compile { sql }, &turn).await,
-                Err(error) => Err(error),
+/// Compiles the statements against the settings' database and serves nothing: the file stays as it is.
+///
+/// # Errors
+/// As [`compile`]; a file that cannot be opened.
+pub async fn compile_only(effective: Effective, settings: &Settings) -> Result<Effective, StartError> {
+    crate::sqlite::open::check(&settings.db, settings.busy_timeout, settings.immutable)?;
+    let words = surface_settings(settings);
+    let surface = Surface::new(&effective.manifest, &settings.profile, &words, settings.read_only)?;
+    let pool = Pool::new(settings.db.clone(), settings.busy_timeout, settings.immutable);
+    let core = Core::new(settings.clone(), surface, pool, None, None, String::new(), None);
+    let compiled = compile(&core, &words, effective, settings.read_only).await;
+    core.pool.close().await;
+    compiled
+}
+
+/// The manifest with the hints that its compiled statements bear out; `read_only` leaves out those that write.
+///
+/// # Errors
+/// Every statement that does not compile under its policy or does not fit its parameters; exit status 2.
+async fn compile(
+    core: &Core,
+    words: &SurfaceSettings,
+    mut effective: Effective,
+    read_only: bool,
+) -> Result<Effective, StartError> {
+    let surface = Arc::new(Surface::new(&effective.manifest, &core.settings.profile, words, read_only)?);
+    let mut found = Vec::new();
+    for active in surface.tools().iter().filter(|active| active.tool.is_none()) {
+        let (name, statement) = (&active.spec.name, active.spec.statement.as_ref());
+        let sql = statement.map(|statement| statement.sql.clone()).unwrap_or_default();
+        let call = Call::new(core, Arc::clone(&surface), name, active.policy, CancellationToken::new(), None);
+        match call.compile(sql).await {
+            Ok(Answer::Compiled(compilation)) => {
+                found.extend(mismatches(&effective, &active.spec, &compilation));
+                effective.only_adds(&active.spec.id, !compilation.overwrites);
             }
-        } else {
-            call.read(Work::Compile { sql }).await
-        };
-        match answer {
-            Ok(Answer::Compiled(compilation)) => Ok(compilation),
-            Ok(_) => Err(unexpected_answer().message),
-            Err(error) => Err(format!("the statement of tool `{name}` does not compile: {}", error.message)),
+            Ok(_) => found.push(effective.in_statement(&active.spec.id, unexpected_answer().message)),
+            Err(error) => {
+                let message = format!("the statement of tool `{name}` does not compile: {}", error.message);
+                found.push(effective.in_statement(&active.spec.id, message));
+            }
         }
     }
+    found.sort();
+    if found.is_empty() { Ok(effective) } else { Err(StartError::lines(found)) }
 }
 
 /// Parameters that only one of statement and declaration has.

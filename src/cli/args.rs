@@ -2,6 +2,7 @@
 //!
 //! It parses and judges nothing: values are strings until `config` or the command has looked at them.
 
+use super::tools::{ToolsCommand, ToolsFormat};
 use crate::config::RawArgs;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
@@ -63,6 +64,20 @@ Exit status 1 when the tool answers with an error.")]
         /// Also require this hash as the chain's head: 64 hex digits, as verify or a checkpoint showed it
         #[arg(long, value_name = "HASH")]
         expect_head: Option<String>,
+    },
+    /// Show the tools that agents get, with files of --tools laid over the built-in ones
+    #[command(after_help = "\
+Examples:
+  indelible tools
+  indelible tools --profile explorer --format json
+  indelible tools --format yaml > mine.yaml       then change mine.yaml, and
+  indelible tools check mine.yaml                 and serve with --tools mine.yaml")]
+    Tools {
+        /// How to show them
+        #[arg(long, value_enum, default_value = "table")]
+        format: ToolsFormat,
+        #[command(subcommand)]
+        command: Option<ToolsCommand>,
     },
     /// Show an agent's session on a small music store
     #[command(after_help = "\

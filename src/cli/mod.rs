@@ -6,7 +6,7 @@
 //! # Layout
 //!
 //! - `args`: the commands and their help; `usage`: clap's errors in our words
-//! - `serve`, `call`, `verify`, `completions`: one file a command
+//! - `serve`, `call`, `verify`, `tools`, `completions`: one file a command
 //! - `output`, `runtime`: what they share
 
 mod args;
@@ -15,8 +15,11 @@ mod completions;
 mod output;
 mod runtime;
 mod serve;
+mod tools;
 mod usage;
 mod verify;
+
+pub use tools::{ToolLine, ToolsReport};
 
 use crate::config::{self, Profile, Settings};
 use crate::error::{EXIT_OK, StartError};
@@ -45,6 +48,17 @@ pub trait Program {
     /// # Errors
     /// The file cannot be served; exit status 1.
     fn open(&self, settings: &Settings) -> impl Future<Output = Result<Arc<Self::Service>, StartError>>;
+
+    /// The tools of the settings' profile; with `compile`, their statements compiled against the database, which is
+    /// left as it is.
+    ///
+    /// # Errors
+    /// Everything that is wrong in the overlay files; exit status 2.
+    fn tools(
+        &self,
+        settings: &Settings,
+        compile: bool,
+    ) -> impl Future<Output = Result<ToolsReport, StartError>>;
 
     /// Checks the event chain and its checkpoints, and that its head is the expected one
     /// (64 lower-case hex digits).
@@ -105,6 +119,9 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
         Some(Command::Call { tool, arguments }) => call::call(program, &settings()?, &tool, &arguments),
         Some(Command::Verify { expect_head }) => {
             verify::verify(program, &settings()?, expect_head.as_deref())
+        }
+        Some(Command::Tools { format, command }) => {
+            tools::tools(program, &cli.raw, environment, format, command)
         }
         Some(Command::Demo) => {
             logging::start(cli.raw.verbose);

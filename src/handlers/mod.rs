@@ -330,6 +330,23 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Has a statement compiled under the call's policy; nothing runs.
+    ///
+    /// # Errors
+    /// Whatever is wrong with it, in words.
+    pub async fn compile(&self, sql: String) -> Result<Answer, ToolError> {
+        if !self.policy.policy().writes {
+            return self.read(Work::Compile { sql }).await;
+        }
+        let turn = match &self.core.store {
+            Some(_) => Some(self.turn().await?),
+            None => None,
+        };
+        let attend = LogKeeper { core: self.core, turn: turn.as_ref() };
+        let work = Work::Compile { sql };
+        self.core.pool.write(work, &self.terms(), &attend).await.map_err(|error| self.explain(error))
+    }
+
     /// The turn to write, or the client's cancellation. What is gathered for the log is written first,
     /// if that can be done at once, so that the log keeps the order of the calls.
     ///

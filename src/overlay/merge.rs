@@ -314,7 +314,7 @@ impl Merge {
         }
     }
 
-    fn served_mut(&mut self, served: &str) -> Option<&mut ProfileSpec> {
+    pub(super) fn served_mut(&mut self, served: &str) -> Option<&mut ProfileSpec> {
         self.effective.manifest.profiles.iter_mut().find(|profile| profile.id == served)
     }
 
@@ -337,7 +337,7 @@ impl Merge {
         self.tools_of(profile).map(|tool| (tool.name.clone(), tool.id.clone())).collect()
     }
 
-    fn tools_of(&self, profile: &str) -> impl Iterator<Item = &ToolSpec> {
+    pub(super) fn tools_of(&self, profile: &str) -> impl Iterator<Item = &ToolSpec> {
         let tools =
             self.manifest().profile(profile).map(|profile| profile.tools.as_slice()).unwrap_or_default();
         tools.iter().filter_map(|id| self.manifest().tool(id))
@@ -356,58 +356,6 @@ impl Merge {
     fn anywhere(&self, name: &str) -> Option<String> {
         self.manifest().tools.iter().find(|tool| tool.name == name).map(|tool| tool.id.clone())
     }
-
-    /// Other tools' words and the instructions speak of a renamed tool by its new name. Names of one word are
-    /// words of the language as well (`snapshot`), so they are left alone.
-    fn rename_in_words(&mut self, served: &str, renames: &[(String, String)]) {
-        let renames: Vec<&(String, String)> = renames.iter().filter(|(old, _)| old.contains('_')).collect();
-        if renames.is_empty() {
-            return;
-        }
-        let replaced = |text: &mut String| *text = with_names(text, &renames);
-        let ids: Vec<String> = self.tools_of(served).map(|tool| tool.id.clone()).collect();
-        for tool in self.effective.manifest.tools.iter_mut().filter(|tool| ids.contains(&tool.id)) {
-            let words = &mut tool.words;
-            for text in [
-                &mut words.purpose,
-                &mut words.usage,
-                &mut words.returns,
-                &mut words.refuses,
-                &mut words.effects,
-            ] {
-                replaced(text);
-            }
-            for param in &mut tool.params {
-                replaced(&mut param.description);
-            }
-        }
-        let prompts =
-            self.manifest().profile(served).map(|profile| profile.prompts.clone()).unwrap_or_default();
-        for prompt in self.effective.manifest.prompts.iter_mut().filter(|prompt| prompts.contains(&prompt.id))
-        {
-            replaced(&mut prompt.text);
-        }
-        if let Some(profile) = self.served_mut(served) {
-            replaced(&mut profile.instructions);
-        }
-    }
-}
-
-/// The text with whole words replaced, all at once.
-fn with_names(text: &str, renames: &[&(String, String)]) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    let is_letter = |c: char| c.is_alphanumeric() || c == '_';
-    while !rest.is_empty() {
-        let start = rest.find(is_letter).unwrap_or(rest.len());
-        let (gap, word_on) = rest.split_at(start);
-        let end = word_on.find(|c| !is_letter(c)).unwrap_or(word_on.len());
-        let (word, behind) = word_on.split_at(end);
-        out.push_str(gap);
-        out.push_str(renames.iter().find(|(old, _)| old == word).map_or(word, |(_, new)| new));
-        rest = behind;
-    }
-    out
 }
 
 /// Replaces or extends instructions.

@@ -7,7 +7,7 @@
 //!
 //! - `raw`: a file as parsed
 //! - `merge`: all files over the manifest; `change`: one entry for a tool that is there; `statement`: one new
-//!   tool; `profile`: one profile
+//!   tool; `profile`: one profile; `rename`: renamed tools in the words of others
 //! - `check`: what holds for the whole: names, templates, budgets
 //! - `export`: the tools in force as an overlay
 
@@ -17,6 +17,7 @@ pub mod export;
 mod merge;
 mod profile;
 pub mod raw;
+mod rename;
 mod statement;
 
 pub use merge::merge;
@@ -82,13 +83,11 @@ impl Effective {
         &self.files
     }
 
-    /// Derives a tool's hints from what its statement was found to do; whether they are others now.
-    pub fn only_adds(&mut self, tool: &str, only_adds: bool) -> bool {
-        let Some(tool) = self.manifest.tools.iter_mut().find(|known| known.id == tool) else { return false };
-        let derived = statement::annotations(!tool.annotations.read_only, !only_adds);
-        let changed = tool.annotations != derived;
-        tool.annotations = derived;
-        changed
+    /// Derives a tool's hints from what its statement was found to do.
+    pub fn only_adds(&mut self, tool: &str, only_adds: bool) {
+        if let Some(tool) = self.manifest.tools.iter_mut().find(|known| known.id == tool) {
+            tool.annotations = statement::annotations(!tool.annotations.read_only, !only_adds);
+        }
     }
 
     /// A mistake in a tool's statement, where it stands.
