@@ -6,7 +6,7 @@
 //!
 //! - [`error`], [`os_path`], [`spec`]: errors and exit statuses; paths in messages; the YAML model, its checks and diagnostics
 //! - `codegen`: spec to text, for build.rs and tests
-//! - [`config`], [`generated`], [`policy`], [`chain`], [`render`], [`results`], [`search`], [`surface`], [`audit`], [`outcome`]:
+//! - [`config`], [`generated`], [`policy`], [`chain`], [`render`], [`results`], [`search`], [`surface`], [`overlay`], [`audit`], [`outcome`]:
 //!   settings resolved once; what the build made of the YAML files; verdicts over what a statement does; the
 //!   memory's hashes; CSV; patterns and snippets; the active tools and their arguments; a call's log row,
 //!   surroundings and outcome

@@ -6,6 +6,7 @@
 
 pub mod chain;
 pub mod explore;
+mod noted;
 pub mod prompts;
 pub mod query;
 pub mod resources;
@@ -16,22 +17,22 @@ pub mod snapshot;
 pub mod statement;
 pub mod structured;
 pub mod view;
+mod words;
+
+pub use noted::note_params;
 
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
 use crate::error::{ErrorCode, ToolError};
-use crate::generated::{ACTION_WORDS, POLICY_SHA256, PolicyId};
+use crate::generated::{POLICY_SHA256, PolicyId};
 use crate::outcome::ProgressReporter;
-use crate::policy::Refusal;
 use crate::render::Caps;
 use crate::spec::model::Format;
-use crate::sqlite::fault::Fault;
 use crate::sqlite::query::Form;
-use crate::sqlite::watch::Stop;
 use crate::store::audit_log::AuditLog;
 use crate::store::reader::Reader;
 use crate::store::{Store, TurnGuard};
-use crate::surface::{ActiveTool, Surface};
+use crate::surface::Surface;
 use crate::worker::pool::{Attend, JobError, Pool, Terms};
 use crate::worker::protocol::{Answer, Work};
 use serde_json::{Map, Value};
@@ -222,16 +223,6 @@ impl<'a> Call<'a> {
         self.format
     }
 
-    /// The name of the active tool that runs any statement under a policy.
-    fn tool_of(&self, policy: &str) -> Option<String> {
-        let runs_sql = |tool: &&ActiveTool| {
-            let handler = tool.spec.handler.as_str();
-            tool.spec.statement.is_none() && (handler.starts_with("query.") || handler.starts_with("view."))
-        };
-        let found = self.surface.tools().iter().filter(runs_sql).find(|tool| tool.policy.id() == policy);
-        found.map(|tool| tool.spec.name.clone())
-    }
-
     /// Notes the statement or pattern for the log.
     pub fn note_query(&self, query: &str) {
         self.notes().query = Some(shortened(query));
@@ -271,37 +262,6 @@ impl<'a> Call<'a> {
         self.notes().recorded = Some(row);
     }
 
-    /// The log has the digests now.
-    fn mark(&self) {
-        let mut marked = self.core.marked();
-        if marked.as_deref() != Some(self.surface.manifest_sha256()) {
-            *marked = Some(self.surface.manifest_sha256().to_owned());
-        }
-    }
-
-    /// Puts the call's row into the log, unless it went with the change, and into the log file.
-    pub fn finish(&self, result: &Result<Reply, ToolError>) {
-        let recorded = self.notes().recorded.take();
-        let row = match recorded {
-            Some(row) => row,
-            None => {
-                let (rows, error) = match result {
-                    Ok(reply) => (reply.rows, None),
-                    Err(error) => (None, Some(error.message.as_str())),
-                };
-                let row = self.audit_row(rows, error);
-                if let Some(store) = &self.core.store {
-                    store.queue_audit(row.clone());
-                    self.mark();
-                }
-                row
-            }
-        };
-        if let Some(log) = &self.core.audit_log {
-            log.write(&row);
-        }
-    }
-
     /// Gives work that reads to a worker.
     ///
     /// # Errors
@@ -330,23 +290,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Has a statement compiled under the call's policy; nothing runs.
-    ///
-    /// # Errors
-    /// Whatever is wrong with it, in words.
-    pub async fn compile(&self, sql: String) -> Result<Answer, ToolError> {
-        if !self.policy.policy().writes {
-            return self.read(Work::Compile { sql }).await;
-        }
-        let turn = match &self.core.store {
-            Some(_) => Some(self.turn().await?),
-            None => None,
-        };
-        let attend = LogKeeper { core: self.core, turn: turn.as_ref() };
-        let work = Work::Compile { sql };
-        self.core.pool.write(work, &self.terms(), &attend).await.map_err(|error| self.explain(error))
-    }
-
     /// The turn to write, or the client's cancellation. What is gathered for the log is written first,
     /// if that can be done at once, so that the log keeps the order of the calls.
     ///
@@ -356,7 +299,7 @@ impl<'a> Call<'a> {
         let store = self.store()?;
         let turn = tokio::select! {
             turn = store.turn() => turn,
-            () = self.cancel.cancelled() => return Err(cancelled()),
+            () = self.cancel.cancelled() => return Err(words::cancelled()),
         };
         self.note("call", self.number);
         store.flush_audit(Duration::ZERO, Some(&turn)).await;
@@ -419,60 +362,6 @@ impl<'a> Call<'a> {
         let found = self.core.pool.read(work, &terms, &attend).await;
         matches!(found, Ok(Answer::Text(result)) if result.text.contains("\n1\n"))
     }
-
-    /// What ended a job, in the words of this tool.
-    fn explain(&self, error: JobError) -> ToolError {
-        match error {
-            JobError::Fault(Fault::Error(error)) => error,
-            JobError::Fault(Fault::Refused(refusal)) => self.refusal(&refusal),
-            JobError::Fault(Fault::Exists { kind, name }) => exists(&kind, &name),
-            JobError::Fault(Fault::Stopped(stop)) | JobError::Killed(stop) => self.stopped(stop),
-            JobError::Lost(words) => ToolError::new(
-                ErrorCode::WorkerLost,
-                format!("{words}; nothing was changed, other calls are not affected: try again"),
-            ),
-        }
-    }
-
-    fn refusal(&self, refusal: &Refusal) -> ToolError {
-        if self.policy.policy().selects_only {
-            // What is accepted was decided on the compiled statement; its first word only chooses the words.
-            let keyword = first_keyword(self.notes().query.as_deref().unwrap_or_default());
-            if !matches!(keyword.as_str(), "" | "SELECT" | "WITH" | "VALUES") {
-                return self.no_select(&keyword);
-            }
-        }
-        refusal.words(self.name, ACTION_WORDS, &|policy| self.tool_of(policy))
-    }
-
-    fn no_select(&self, keyword: &str) -> ToolError {
-        let explains =
-            |tool: &&ActiveTool| tool.spec.handler == "explore.explain" && tool.spec.name != self.name;
-        let hint = match self.surface.tools().iter().find(explains) {
-            Some(tool) if keyword == "EXPLAIN" => format!("; use {} for a plan", tool.spec.name),
-            _ => String::new(),
-        };
-        ToolError::new(
-            ErrorCode::NotSelect,
-            format!(
-                "{} takes one SELECT, WITH ... SELECT or VALUES statement, and this is {keyword}{hint}",
-                self.name
-            ),
-        )
-    }
-
-    fn stopped(&self, stop: Stop) -> ToolError {
-        match stop {
-            Stop::Cancelled => cancelled(),
-            Stop::Deadline => ToolError::new(
-                ErrorCode::Timeout,
-                format!(
-                    "the statement ran longer than {} s and was stopped, nothing was changed; narrow it with WHERE or LIMIT, or look at EXPLAIN QUERY PLAN",
-                    self.core.settings.query_timeout.as_secs_f64()
-                ),
-            ),
-        }
-    }
 }
 
 /// Writes the gathered rows when a statement is about to read the log.
@@ -509,54 +398,7 @@ pub fn unexpected_answer() -> ToolError {
     )
 }
 
-fn cancelled() -> ToolError {
-    ToolError::new(ErrorCode::Cancelled, "the call was cancelled and nothing was changed")
-}
-
-fn exists(kind: &str, name: &str) -> ToolError {
-    let what_next = if kind == "view" {
-        "give `replace`: true to replace it, or choose another name"
-    } else {
-        "choose another name"
-    };
-    ToolError::new(ErrorCode::Refused, format!("a {kind} `{name}` exists already; {what_next}"))
-}
-
-/// The first word of a statement in upper case, comments aside.
-fn first_keyword(sql: &str) -> String {
-    let mut rest = sql;
-    loop {
-        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ';');
-        if let Some(comment) = rest.strip_prefix("--") {
-            rest = comment.split_once('\n').map_or("", |(_, after)| after);
-        } else if let Some(comment) = rest.strip_prefix("/*") {
-            rest = comment.split_once("*/").map_or("", |(_, after)| after);
-        } else {
-            return rest
-                .chars()
-                .take_while(char::is_ascii_alphabetic)
-                .take(20)
-                .collect::<String>()
-                .to_ascii_uppercase();
-        }
-    }
-}
-
 fn shortened(text: &str) -> String {
     let (short, cut) = crate::render::cap_text(text, MAX_LOGGED_QUERY);
     if cut { format!("{short}...[{} bytes]", text.len()) } else { short }
-}
-
-/// Parameters go into the log, shortened: they are part of what was done.
-pub fn note_params(call: &Call<'_>, params: Option<&Value>) {
-    const MOST: usize = 2000;
-    if let Some(params) = params.filter(|params| !params.is_null()) {
-        let text = params.to_string();
-        if text.len() <= MOST {
-            call.note("params", params.clone());
-        } else {
-            let (short, _) = crate::render::cap_text(text, MOST);
-            call.note("params_cut", short);
-        }
-    }
 }

@@ -3,9 +3,10 @@
 //! They go the way of read_query and write_query: the same policies, caps and log rows. The statement is the
 //! overlay's and never changes; arguments are bound to it by name.
 
-use super::{Call, Reply, query};
+use super::{Call, LogKeeper, Reply, query};
 use crate::error::ToolError;
 use crate::spec::model::{StatementSpec, ToolSpec};
+use crate::worker::protocol::{Answer, Work};
 use serde_json::{Map, Value};
 
 /// Runs the statement with checked and completed arguments; a parameter that was left out is NULL, a list is
@@ -34,4 +35,23 @@ pub async fn run(
     let settings = &call.core.settings;
     let limit = statement.limit.map_or(settings.default_limit, |limit| limit.min(settings.max_rows));
     query::read_up_to(call, query::ReadInput { query, params, limit }, limit).await
+}
+
+impl Call<'_> {
+    /// Has a statement compiled under the call's policy; nothing runs.
+    ///
+    /// # Errors
+    /// Whatever is wrong with it, in words.
+    pub async fn compile(&self, sql: String) -> Result<Answer, ToolError> {
+        if !self.policy.policy().writes {
+            return self.read(Work::Compile { sql }).await;
+        }
+        let turn = match &self.core.store {
+            Some(_) => Some(self.turn().await?),
+            None => None,
+        };
+        let attend = LogKeeper { core: self.core, turn: turn.as_ref() };
+        let work = Work::Compile { sql };
+        self.core.pool.write(work, &self.terms(), &attend).await.map_err(|error| self.explain(error))
+    }
 }

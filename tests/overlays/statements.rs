@@ -139,7 +139,10 @@ fn they_are_logged_and_capped_like_built_in_ones() {
         "SELECT tool, ok, rows, json_extract(detail, '$.params.ids'), json_extract(detail, '$.params.title')
          FROM query_log ORDER BY id",
     );
-    assert_eq!(rows, "rename_note|1|1|NULL|a\nrename_note|0|NULL|NULL|b\nsome_notes|1|2|[1,2]|NULL\nsome_notes|0|NULL|NULL|NULL");
+    assert_eq!(
+        rows,
+        "rename_note|1|1|NULL|a\nrename_note|0|NULL|NULL|b\nsome_notes|1|2|[1,2]|NULL\nsome_notes|0|NULL|NULL|NULL"
+    );
 }
 
 #[test]
