@@ -209,7 +209,7 @@ mod tests {
             text.contains(&format!("tools/list: {bytes} bytes, about {} tokens*", bytes.div_ceil(4))),
             "{text}"
         );
-        assert!(text.contains("\nt     read    only reads  built in     62       16  T\n"), "{text}");
+        assert!(text.contains("\nt     read    only reads  built in     60       15  T\n"), "{text}");
         assert!(
             text.ends_with("statements not compiled: 1; give --db to compile them\nnote: a.yaml:1:1: x\n"),
             "{text}"

@@ -68,6 +68,10 @@ fn check_profile(effective: &Effective, profile: &ProfileSpec) -> Vec<Diagnostic
             found.push(top(effective, format!("instructions of profile `{}`: {message}", profile.id)));
         }
         found.extend(budgets(effective, &renderer, profile, &tools));
+        if !found.is_empty() {
+            // The other mode would say nearly the same once more.
+            break;
+        }
     }
     found
 }
