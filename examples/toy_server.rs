@@ -5,7 +5,7 @@
 #[path = "../tests/toy/mod.rs"]
 mod toy;
 
-use indelible::cli::{self, Program, Verdict};
+use indelible::cli::{self, Program, ToolsReport, Verdict};
 use indelible::config::{Profile, Resolved, Settings};
 use indelible::doctor::{self, Report};
 use indelible::error::{EXIT_UNREADABLE, StartError};
@@ -35,7 +35,7 @@ struct ToyProgram;
 impl Program for ToyProgram {
     type Service = Toy;
 
-    fn profiles(&self) -> Vec<Profile> {
+    fn profiles(&self, _: &[PathBuf], _: Option<&str>) -> Result<Vec<Profile>, StartError> {
         let defaults = Defaults {
             query_timeout: 10.0,
             default_limit: 100,
@@ -43,7 +43,7 @@ impl Program for ToyProgram {
             max_result_bytes: 32_768,
             max_cell_chars: 2000,
         };
-        vec![Profile { id: "toys".to_owned(), defaults, only_reads: false }]
+        Ok(vec![Profile { id: "toys".to_owned(), defaults, only_reads: false }])
     }
 
     async fn open(&self, settings: &Settings) -> Result<Arc<Toy>, StartError> {
@@ -53,10 +53,14 @@ impl Program for ToyProgram {
         }
     }
 
+    async fn tools(&self, _: &Settings, _: bool) -> Result<ToolsReport, StartError> {
+        Err(StartError::failure("toys are not listed"))
+    }
+
     /// Intact when the expected head is all zeros or none is.
     fn verify(&self, settings: &Settings, expect_head: Option<&str>) -> Result<Verdict, StartError> {
         if settings.db.ends_with("broken") {
-            return Err(StartError { exit: EXIT_UNREADABLE, message: "no toys in here".to_owned() });
+            return Err(StartError { exit: EXIT_UNREADABLE, ..StartError::failure("no toys in here") });
         }
         let intact = expect_head.is_none_or(|head| head.bytes().all(|digit| digit == b'0'));
         Ok(Verdict { text: format!("intact: {intact}"), intact })
@@ -82,7 +86,7 @@ impl Program for ToyProgram {
         doctor::examine(resolved)
     }
 
-    fn tools(&self, _: &Settings) -> Result<Vec<Value>, StartError> {
+    fn offered_tools(&self, _: &Settings) -> Result<Vec<Value>, StartError> {
         Ok(Toy::default().descriptors())
     }
 

@@ -19,7 +19,7 @@ pub(super) fn call<P: Program>(
     let arguments = parse(arguments, &mut Stdin::new(std::io::stdin()))?;
     runtime::run(async {
         let service = program.open(settings).await?;
-        let context = CallContext { cancel: runtime::stop_at_signals()?, progress: None };
+        let context = CallContext { cancel: runtime::signals(false)?.stop, progress: None };
         let outcome = service.call(tool.to_owned(), Some(arguments), context).await;
         let _ = tokio::time::timeout(SHUTDOWN_TIME, service.shutdown()).await;
         let outcome = outcome.ok_or_else(|| unknown(tool, &service.descriptors()))?;

@@ -6,7 +6,8 @@
 //! # Layout
 //!
 //! - `args`: the commands and their help; `usage`: clap's errors in our words
-//! - `serve`, `call`, `verify`, `snapshots`, `doctor`, `client_config`, `bundle`, `completions`: one file a command
+//! - `serve`, `call`, `verify`, `tools`, `snapshots`, `doctor`, `client_config`, `bundle`, `completions`: one file
+//!   a command
 //! - `output`, `runtime`, `stdin`: what they share
 
 mod args;
@@ -20,8 +21,11 @@ mod runtime;
 mod serve;
 mod snapshots;
 mod stdin;
+mod tools;
 mod usage;
 mod verify;
+
+pub use tools::{ToolLine, ToolsReport};
 
 use crate::config::{self, Profile, Resolved, Settings};
 use crate::doctor::Report;
@@ -42,14 +46,29 @@ pub trait Program {
     /// What `serve` and `call` speak to.
     type Service: Service;
 
-    /// The profiles there are; the first is the default.
-    fn profiles(&self) -> Vec<Profile>;
+    /// The profiles there are with these overlay files; the first is the default. `served` is the one that the
+    /// files are about.
+    ///
+    /// # Errors
+    /// Everything that is wrong in the files; exit status 2.
+    fn profiles(&self, overlays: &[PathBuf], served: Option<&str>) -> Result<Vec<Profile>, StartError>;
 
     /// Opens the database and gets ready to serve. Runs inside a tokio runtime of one thread.
     ///
     /// # Errors
     /// The file cannot be served; exit status 1.
     fn open(&self, settings: &Settings) -> impl Future<Output = Result<Arc<Self::Service>, StartError>>;
+
+    /// The tools of the settings' profile; with `compile`, their statements compiled against the database, which is
+    /// left as it is.
+    ///
+    /// # Errors
+    /// Everything that is wrong in the overlay files; exit status 2.
+    fn tools(
+        &self,
+        settings: &Settings,
+        compile: bool,
+    ) -> impl Future<Output = Result<ToolsReport, StartError>>;
 
     /// Checks the event chain and its checkpoints, and that its head is the expected one
     /// (64 lower-case hex digits).
@@ -95,7 +114,7 @@ pub trait Program {
     ///
     /// # Errors
     /// As [`Program::open`] says of settings.
-    fn tools(&self, settings: &Settings) -> Result<Vec<Value>, StartError>;
+    fn offered_tools(&self, settings: &Settings) -> Result<Vec<Value>, StartError>;
 
     /// Shows an agent's session with a profile's tools on a small database, at this path or in a temporary
     /// folder; without a profile, with the default one's.
@@ -138,7 +157,9 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
     };
     let environment = |name: &str| std::env::var_os(name);
     let resolved = || {
-        let resolved = config::resolve_with_origins(&cli.raw, environment, &program.profiles())?;
+        let (overlays, profile) = config::overlays(&cli.raw, environment)?;
+        let profiles = program.profiles(&overlays, profile.as_deref())?;
+        let resolved = config::resolve_with_origins(&cli.raw, environment, &profiles)?;
         logging::start(resolved.settings.verbosity);
         Ok(resolved)
     };
@@ -156,6 +177,9 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
             client_config::config(program, &resolved()?, &wanted)
         }
         Some(Command::Bundle { out }) => bundle::bundle(program, &cli.raw, &out),
+        Some(Command::Tools { format, command }) => {
+            tools::tools(program, &cli.raw, environment, format, command)
+        }
         Some(Command::Demo) => {
             logging::start(cli.raw.verbose);
             program.demo(config::database_flag(&cli.raw, environment)?, cli.raw.profile.as_deref())?;

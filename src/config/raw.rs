@@ -18,6 +18,11 @@ pub struct RawArgs {
     #[arg(long, value_name = "NAME", global = true)]
     pub profile: Option<String>,
 
+    /// File that changes the tools: other words, fewer tools, tools made of SQL; repeatable, later wins
+    /// [INDELIBLE_TOOLS: paths separated as in PATH]
+    #[arg(long, value_name = "FILE", global = true)]
+    pub tools: Vec<OsString>,
+
     /// Offer only the tools that read, and write nothing to the file, audit rows included [INDELIBLE_READ_ONLY]
     #[arg(long, global = true)]
     pub read_only: bool,

@@ -49,6 +49,14 @@ pub struct DestroyInput {
 /// # Errors
 /// As the worker says.
 pub async fn read(call: &Call<'_>, input: ReadInput) -> Result<Reply, ToolError> {
+    read_up_to(call, input, call.core.settings.max_rows).await
+}
+
+/// As [`read`], where a call can ask for no more than `most` rows.
+///
+/// # Errors
+/// As the worker says.
+pub(super) async fn read_up_to(call: &Call<'_>, input: ReadInput, most: u64) -> Result<Reply, ToolError> {
     call.note_query(&input.query);
     call.note("limit", input.limit);
     note_params(call, input.params.as_ref());
@@ -57,7 +65,7 @@ pub async fn read(call: &Call<'_>, input: ReadInput) -> Result<Reply, ToolError>
         sql: input.query,
         params,
         limit: input.limit,
-        max_rows: call.core.settings.max_rows,
+        max_rows: most,
         caps: call.core.caps(),
         form: match call.format() {
             Format::Csv => Form::Csv,
@@ -66,7 +74,7 @@ pub async fn read(call: &Call<'_>, input: ReadInput) -> Result<Reply, ToolError>
     };
     match call.read(work).await? {
         Answer::Text(result) => Ok(Reply::text(result.text, Some(result.rows))),
-        Answer::Rows(found) => rows::reply(call, found, input.limit),
+        Answer::Rows(found) => rows::reply(call, found, input.limit, most),
         _ => Err(unexpected_answer()),
     }
 }

@@ -5,7 +5,8 @@
 //! Agent SQL, in a worker process, behind the authorizer, limits and a watch:
 //! - [`guard`], `heard`, `judged`, [`watch`], [`objects`], [`fault`], [`params`]: the connection and how a
 //!   statement gets onto it
-//! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`], [`sample`], [`plan`]: what runs on it
+//! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`], [`sample`], [`plan`],
+//!   [`mod@compile`]: what runs on it
 //! - `aftermath`: what a structural statement left behind
 //! - [`program`], `registers`: what a compiled program tells beyond the authorizer
 //! - [`overwrites`], [`seen`], [`text_command`]: what a change overwrites, what an insert into a full-text
@@ -26,6 +27,7 @@
 mod aftermath;
 pub mod bootstrap;
 pub mod checkup;
+pub mod compile;
 pub mod copy;
 pub mod diagnose;
 pub mod fault;

@@ -216,7 +216,11 @@ impl Writer {
     }
 
     /// Compiles for a change: what only reads, or under a destructive policy only adds, is sent on.
-    fn compile(&self, policy: &'static Policy, sql: &str) -> Result<Compiled<'_>, Fault> {
+    /// Compiles and judges a change.
+    ///
+    /// # Errors
+    /// Refusals, SQLite's errors, a statement that only reads.
+    pub(super) fn compile(&self, policy: &'static Policy, sql: &str) -> Result<Compiled<'_>, Fault> {
         let compiled = self.guarded.compile(policy, sql).map_err(|fault| sent_on(policy, fault))?;
         let judged = &compiled.judged;
         if judged.explain || (judged.facts.written.is_empty() && judged.facts.structural.is_none()) {

@@ -18,7 +18,7 @@ use crate::sqlite::search_rows;
 use crate::sqlite::view::NewView;
 use crate::sqlite::watch::Watch;
 use crate::sqlite::write::{Change, Moments, Writer};
-use crate::sqlite::{plan, sample};
+use crate::sqlite::{compile, plan, sample};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -137,6 +137,11 @@ impl Bench {
                 let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
                 self.guarded().definitions(include_system, max_bytes).map(Answer::Definitions)
             }
+            Work::Compile { sql } => match self {
+                Self::Reads(guarded) => compile::read(guarded, policy, &sql),
+                Self::Writes(writer) => compile::write(writer, policy, &sql),
+            }
+            .map(Answer::Compiled),
             Work::Check { sql, params } => {
                 self.writer()?.check(policy, &sql, &params).map(|()| Answer::Accepted)
             }

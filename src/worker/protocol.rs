@@ -8,6 +8,7 @@ use crate::audit::AuditRow;
 use crate::error::ToolError;
 use crate::render::{Caps, DatumRows};
 use crate::results::PlanStep;
+use crate::sqlite::compile::Compilation;
 use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
 use crate::sqlite::fault::Fault;
 use crate::sqlite::introspect::{Schema, TableDescription, TableEntry};
@@ -148,6 +149,11 @@ pub enum Work {
         /// Its parameters.
         params: Params,
     },
+    /// Compile and judge a statement that will be run later, under a policy that reads or writes.
+    Compile {
+        /// The statement.
+        sql: String,
+    },
     /// Compile and judge a change without running it.
     Check {
         /// The statement.
@@ -215,6 +221,8 @@ pub enum Answer {
     Rows(DatumRows),
     /// Of `Explain`.
     Plan(Vec<PlanStep>),
+    /// Of `Compile`.
+    Compiled(Compilation),
     /// Of `Check`.
     Accepted,
     /// Of `Change`.

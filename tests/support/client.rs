@@ -254,6 +254,28 @@ impl Client {
         true
     }
 
+    /// Whether a notification of this method has come or comes within `wait`; it is taken out.
+    #[track_caller]
+    pub(crate) fn is_told(&mut self, method: &str, wait: Duration) -> Option<Value> {
+        let deadline = Instant::now() + wait;
+        loop {
+            if let Some(at) = self.notices.iter().position(|notice| notice["method"] == method) {
+                return Some(self.notices.remove(at));
+            }
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => {
+                    let message = parse(&line);
+                    match message["id"].as_i64() {
+                        Some(found) => drop(self.early.insert(found, message)),
+                        None => self.notices.push(message),
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => return None,
+                Err(error) => panic!("the server ended: {error}; stderr: {}", self.stderr()),
+            }
+        }
+    }
+
     #[track_caller]
     pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params);
