@@ -39,7 +39,7 @@ fn names_in(folder: &Path) -> Vec<String> {
 /// What stands at the beginning of each line that shows a call, and what its answer must show.
 const SESSION: &[(&str, &str)] = &[
     ("initialize", "indelible "),
-    ("tools/list", "13 tools: read_query, "),
+    ("tools/list", "15 tools: read_query, "),
     ("get_resume_context", "# no checkpoint yet"),
     ("list_tables", "tracks,table,0,"),
     ("describe_table", "# foreign_keys"),

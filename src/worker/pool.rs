@@ -8,6 +8,7 @@ use super::protocol::{Answer, FromWorker, Job, Order, Setup, ToWorker, Work};
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
 use crate::sqlite::fault::Fault;
+use crate::sqlite::restore::{Listing, RestoreRequest, Restored, SnapshotEntry};
 use crate::sqlite::watch::Stop;
 use std::io;
 use std::path::PathBuf;
@@ -163,6 +164,65 @@ impl Pool {
             Ok(Some(FromWorker::Snapshot(done))) => done,
             Ok(_) => Err(failed("the process that copies the file died".to_owned())),
             Err(error) => Err(failed(format!("the process that copies the file died: {error}"))),
+        }
+    }
+
+    /// Restores a snapshot, in a process of its own. The caller holds the turn-lock.
+    ///
+    /// # Errors
+    /// Why nothing was restored; a kill or a lost process, after which the caller must find out.
+    pub async fn restore(
+        &self,
+        request: RestoreRequest,
+        cancel: &CancellationToken,
+    ) -> Result<Restored, JobError> {
+        let lost = |words: String| JobError::Lost(format!("the process that restores {words}"));
+        let mut worker = Worker::spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
+        let order = Order::Restore(Box::new(request));
+        let first = tokio::select! {
+            biased;
+            message = worker.order(&order) => Some(message),
+            () = cancel.cancelled() => None,
+            () = self.closing.cancelled() => None,
+        };
+        let Some(mut message) = first else {
+            // Whoever asks next whether something was committed must not be too early.
+            let _ = worker.child.kill().await;
+            return Err(JobError::Killed(Stop::Cancelled));
+        };
+        if matches!(message, Ok(Some(FromWorker::Committing { .. }))) {
+            message = receive(&mut worker.output, &mut worker.inbox).await;
+        }
+        match message {
+            Ok(Some(FromWorker::Restored(done))) => {
+                done.map(|restored| *restored).map_err(|error| JobError::Fault(error.into()))
+            }
+            Ok(_) => Err(lost("died".to_owned())),
+            Err(error) => Err(lost(format!("died: {error}"))),
+        }
+    }
+
+    /// Lists the snapshots, in a process of its own: their files may have been edited by anyone.
+    ///
+    /// # Errors
+    /// Why there is no list.
+    pub async fn snapshots(
+        &self,
+        listing: Listing,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<SnapshotEntry>, JobError> {
+        let lost = |words: String| JobError::Lost(format!("the process that looks at snapshots {words}"));
+        let mut worker = Worker::spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
+        let order = Order::Snapshots(listing);
+        let message = tokio::select! {
+            message = worker.order(&order) => message,
+            () = cancel.cancelled() => return Err(JobError::Killed(Stop::Cancelled)),
+            () = self.closing.cancelled() => return Err(JobError::Killed(Stop::Cancelled)),
+        };
+        match message {
+            Ok(Some(FromWorker::Snapshots(found))) => found.map_err(|error| JobError::Fault(error.into())),
+            Ok(_) => Err(lost("died".to_owned())),
+            Err(error) => Err(lost(format!("died: {error}"))),
         }
     }
 

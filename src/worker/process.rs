@@ -13,6 +13,7 @@ use crate::sqlite::fault::Fault;
 use crate::sqlite::guard::Guarded;
 use crate::sqlite::next_step;
 use crate::sqlite::query::{self, Read as ReadStatement, ReadRows};
+use crate::sqlite::restore;
 use crate::sqlite::search_rows;
 use crate::sqlite::view::NewView;
 use crate::sqlite::watch::Watch;
@@ -37,6 +38,15 @@ pub fn run() -> io::Result<()> {
             let done = crate::sqlite::copy::snapshot(&request, jiff::Timestamp::now());
             pipe.send(&FromWorker::Snapshot(done))
         }
+        Some(Order::Restore(request)) => {
+            // No job, so no number.
+            let mut before_commit = || {
+                let _ = pipe.send(&FromWorker::Committing { job: 0 });
+            };
+            let done = restore::restore(&request, jiff::Timestamp::now(), &mut before_commit);
+            pipe.send(&FromWorker::Restored(done.map(Box::new)))
+        }
+        Some(Order::Snapshots(listing)) => pipe.send(&FromWorker::Snapshots(restore::list(&listing))),
         None => Ok(()),
     }
 }

@@ -10,7 +10,7 @@ mod client;
 mod process;
 mod schema;
 
-pub(crate) use bench::Bench;
+pub(crate) use bench::{Bench, query};
 pub(crate) use client::{Answer, Client, Server};
 pub(crate) use process::{children_of, is_alive, wait_until};
 pub(crate) use schema::violation;
