@@ -4,7 +4,8 @@
 
 use crate::app::{App, profile_writes, surface_settings};
 use crate::cli::{Program, ToolLine, ToolsReport, Verdict};
-use crate::config::{Profile, Settings};
+use crate::config::{Profile, Resolved, Settings};
+use crate::doctor::{self, Report};
 use crate::error::{EXIT_UNREADABLE, StartError};
 use crate::outcome::{
     CallContext, CompletionOf, Completions, Offers, Outcome, RequestError, ResourcePage, ResourceText,
@@ -46,7 +47,7 @@ impl Program for Indelible {
         App::open(effective, settings.clone()).await.map(Arc::new)
     }
 
-    async fn tools(&self, settings: &Settings, compile: bool) -> Result<ToolsReport, StartError> {
+    async fn tools_report(&self, settings: &Settings, compile: bool) -> Result<ToolsReport, StartError> {
         let mut effective = effective(&settings.tools, Some(&settings.profile))?;
         if compile {
             effective = crate::app::compile_only(effective, settings).await?;
@@ -87,6 +88,18 @@ impl Program for Indelible {
             text.push_str(&format!("\nthe head is {}, not the expected {head}", verdict.head_hash));
         }
         Ok(Verdict { text, intact: verdict.ok && expected })
+    }
+
+    fn doctor(&self, resolved: &Resolved) -> Result<Report, StartError> {
+        let effective = effective(&resolved.settings.tools, Some(&resolved.settings.profile))?;
+        Ok(doctor::examine(resolved, crate::surface::digest(&effective.manifest)?))
+    }
+
+    fn tools(&self, settings: &Settings) -> Result<Vec<Value>, StartError> {
+        let effective = effective(&settings.tools, Some(&settings.profile))?;
+        let (manifest, words) = (&effective.manifest, surface_settings(settings));
+        let surface = Surface::new(manifest, &settings.profile, &words, settings.read_only)?;
+        Ok(surface.descriptors().to_vec())
     }
 
     fn demo(&self, db: Option<PathBuf>, profile: Option<&str>) -> Result<(), StartError> {

@@ -3,11 +3,14 @@
 //! # Layout
 //!
 //! Agent SQL, in a worker process, behind the authorizer, limits and a watch:
-//! - [`guard`], [`watch`], [`objects`], [`fault`], [`params`]: the connection and how a statement gets onto it
+//! - [`guard`], `heard`, `judged`, [`watch`], [`objects`], [`fault`], [`params`]: the connection and how a
+//!   statement gets onto it
 //! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`], [`sample`], [`plan`],
 //!   [`mod@compile`]: what runs on it
-//! - [`overwrites`], [`seen`], [`program`], [`text_command`]: what a change overwrites, what an insert into a
-//!   full-text table asks for
+//! - `aftermath`: what a structural statement left behind
+//! - [`program`], `registers`: what a compiled program tells beyond the authorizer
+//! - [`overwrites`], [`seen`], [`text_command`]: what a change overwrites, what an insert into a full-text
+//!   table asks for
 //!
 //! The server's own connections, fixed SQL only:
 //! - [`open`], [`diagnose`]: opening, and what is wrong with a file that cannot be served
@@ -15,19 +18,25 @@
 //! - [`ledger`]: the writing connection: events, checkpoints, audit rows
 //! - [`readout`]: the reading connection: one consistent view of events and checkpoints
 //! - snapshots: [`mod@copy`]
+//! - [`checkup`], [`header`]: what a file holds and whether it is sound, for `indelible doctor`
 //!
 //! For the demo: [`music_store`] writes its file, [`outsider`] tampers with a copy of it.
 //!
 //! Nothing here speaks MCP, knows tools by name, or holds a queue or a thread.
 
+mod aftermath;
 pub mod bootstrap;
+pub mod checkup;
 pub mod compile;
 pub mod copy;
 pub mod diagnose;
 pub mod fault;
 pub mod guard;
+pub mod header;
+mod heard;
 pub mod introspect;
 mod judge;
+mod judged;
 pub mod ledger;
 pub mod music_store;
 pub mod objects;
@@ -39,6 +48,7 @@ pub mod plan;
 pub mod program;
 pub mod query;
 pub mod readout;
+mod registers;
 mod rows;
 pub mod sample;
 pub mod search_rows;

@@ -9,7 +9,12 @@
 
 mod check;
 mod folder;
+mod found;
 mod names;
+
+pub use check::Integrity;
+pub(super) use check::integrity;
+pub use found::{FoundSnapshot, found};
 
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::{diagnose, open};
@@ -223,7 +228,7 @@ fn is_read_only(error: &rusqlite::Error) -> bool {
 }
 
 fn failed(why: impl std::fmt::Display) -> ToolError {
-    ToolError::new(ErrorCode::SnapshotFailed, format!("no snapshot could be made: {why}"))
+    ToolError::new(ErrorCode::SnapshotFailed, why.to_string())
 }
 
 fn io_failed(path: &Path, error: &std::io::Error) -> ToolError {
