@@ -7,12 +7,14 @@ use crate::cli::{Program, ToolLine, ToolsReport, Verdict};
 use crate::config::{Profile, Resolved, Settings};
 use crate::doctor::{self, Report};
 use crate::error::{EXIT_UNREADABLE, StartError};
+use crate::handlers::restore::RestoreInput;
 use crate::outcome::{
     CallContext, CompletionOf, Completions, Offers, Outcome, RequestError, ResourcePage, ResourceText,
 };
 use crate::overlay::{self, Effective};
-use crate::server::Service;
+use crate::server::{SHUTDOWN_TIME, Service};
 use crate::spec::model::ProfileSpec;
+use crate::sqlite::restore::{self, Listing, Restored, Shown, SnapshotEntry};
 use crate::store::reader::{Reader, Reading};
 use crate::surface::{Surface, built_in_manifest};
 use serde_json::{Map, Value};
@@ -90,6 +92,38 @@ impl Program for Indelible {
         Ok(Verdict { text, intact: verdict.ok && expected })
     }
 
+    fn snapshots(&self, settings: &Settings) -> Result<Vec<SnapshotEntry>, StartError> {
+        restore::list(&listing(settings)).map_err(|error| StartError::failure(error.message))
+    }
+
+    fn snapshot(&self, settings: &Settings, name: &str) -> Result<Shown, StartError> {
+        restore::show(&listing(settings), name).map_err(|error| StartError::failure(error.message))
+    }
+
+    fn check_snapshot(&self, settings: &Settings, name: &str) -> Result<SnapshotEntry, StartError> {
+        restore::verify(&listing(settings), name, jiff::Timestamp::now())
+            .map_err(|error| StartError::failure(error.message))
+    }
+
+    async fn restore(
+        &self,
+        settings: &Settings,
+        name: &str,
+        reason: &str,
+        context: CallContext,
+    ) -> Result<Restored, StartError> {
+        // Opening makes the file that is not there, and nothing can be restored into that.
+        if !settings.db.exists() {
+            let message = format!("the database `{}` does not exist", settings.db.display());
+            return Err(StartError::failure(message));
+        }
+        let app = self.open(settings).await?;
+        let input = RestoreInput { name: name.to_owned(), reason: reason.to_owned() };
+        let restored = app.restore(input, context).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIME, app.shutdown()).await;
+        restored.map_err(|error| StartError::failure(error.message))
+    }
+
     fn doctor(&self, resolved: &Resolved) -> Result<Report, StartError> {
         let effective = effective(&resolved.settings.tools, Some(&resolved.settings.profile))?;
         Ok(doctor::examine(resolved, crate::surface::digest(&effective.manifest)?))
@@ -119,6 +153,14 @@ fn effective(overlays: &[PathBuf], served: Option<&str>) -> Result<Effective, St
         return Ok(Effective::built_in(built_in));
     }
     overlay::load(&built_in, overlays, served).map_err(StartError::lines)
+}
+
+fn listing(settings: &Settings) -> Listing {
+    Listing {
+        database: settings.db.clone(),
+        folder: settings.snapshot_dir.clone(),
+        busy_timeout: settings.busy_timeout,
+    }
 }
 
 impl Service for App {

@@ -29,7 +29,7 @@ Exit statuses:
   0  done; for verify: the chain is intact
   1  the database cannot be served, the tool's answer is an error, or doctor found a problem
   2  a flag, a variable or an argument is wrong
-  3  verify: the chain is broken, or its head is not the expected one
+  3  verify: the chain is broken or has another head, or the snapshot cannot be restored
   4  verify: the file cannot be read as an Indelible database";
 
 /// The whole command line.
@@ -84,6 +84,20 @@ Examples:
         #[command(subcommand)]
         command: Option<ToolsCommand>,
     },
+    /// List, show, verify and restore snapshots
+    #[command(after_help = "\
+Examples:
+  indelible snapshots list --db notes.db
+  indelible snapshots restore --db notes.db notes.db.20261130T090102.123Z.auto.db --reason 'the wrong rows were deleted'
+
+A restore brings your tables back as they were and keeps the events, checkpoints and log rows written since. It makes a \
+snapshot first, so it can be undone; clients may go on working meanwhile.
+
+Exit status 3 when verify finds that the snapshot cannot be restored.")]
+    Snapshots {
+        #[command(subcommand)]
+        action: SnapshotAction,
+    },
     /// Look a database and its surroundings over, and say what is wrong; changes nothing
     #[command(after_help = "\
 Each finding is ok, a note, a warning or a problem. Exit status 1 when there is a problem.
@@ -137,8 +151,9 @@ other settings go along when they are given by flag, and no variable does.")]
     /// Show an agent's session on a small music store
     #[command(after_help = "\
 Examples:
-  indelible demo                  in a temporary folder that is removed at the end
-  indelible demo --db music.db    keeps the database; the file must not exist yet
+  indelible demo                       in a temporary folder that is removed at the end
+  indelible demo --db music.db         keeps the database; the file must not exist yet
+  indelible demo --profile explorer    an agent that may only look
 
 Of the settings only --db and --profile count here, and no variable does.")]
     Demo,
@@ -146,6 +161,44 @@ Of the settings only --db and --profile count here, and no variable does.")]
     Completions {
         /// The shell
         shell: Shell,
+    },
+}
+
+/// What to do with snapshots.
+#[derive(Debug, Subcommand)]
+pub(super) enum SnapshotAction {
+    /// List the snapshots, newest first; the verdict is from a look at their events, not at every page
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one snapshot, with the rows of its tables then and now
+    Show {
+        /// Its name, or its path in the snapshot folder
+        name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check every page and index of one snapshot
+    Verify {
+        /// Its name, or its path in the snapshot folder
+        name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Bring tables, views, indexes and triggers back as they were in a snapshot
+    Restore {
+        /// Its name, or its path in the snapshot folder
+        name: String,
+        /// Why, for the record
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
 }
 

@@ -6,7 +6,7 @@
 //! # Layout
 //!
 //! - `args`: the commands and their help; `usage`: clap's errors in our words
-//! - `serve`, `call`, `verify`, `tools`, `doctor`, `client_config`, `bundle`, `completions`: one file a command
+//! - `serve`, `call`, `verify`, `tools`, `snapshots`, `doctor`, `client_config`, `bundle`, `completions`: one file a command
 //! - `output`, `runtime`, `stdin`: what they share
 
 mod args;
@@ -18,6 +18,7 @@ mod doctor;
 mod output;
 mod runtime;
 mod serve;
+mod snapshots;
 mod stdin;
 mod tools;
 mod usage;
@@ -29,7 +30,9 @@ use crate::config::{self, Profile, Resolved, Settings};
 use crate::doctor::Report;
 use crate::error::{EXIT_OK, StartError};
 use crate::logging;
+use crate::outcome::CallContext;
 use crate::server::Service;
+use crate::sqlite::restore::{Restored, Shown, SnapshotEntry};
 use args::{Cli, Command};
 use clap::Parser;
 use serde_json::Value;
@@ -72,6 +75,36 @@ pub trait Program {
     /// # Errors
     /// The file cannot be read as an Indelible database; exit status 4.
     fn verify(&self, settings: &Settings, expect_head: Option<&str>) -> Result<Verdict, StartError>;
+
+    /// The snapshots of the database, newest first.
+    ///
+    /// # Errors
+    /// The database cannot be read; exit status 1.
+    fn snapshots(&self, settings: &Settings) -> Result<Vec<SnapshotEntry>, StartError>;
+
+    /// One snapshot and the rows of its tables.
+    ///
+    /// # Errors
+    /// There is none of this name, or the database cannot be read; exit status 1.
+    fn snapshot(&self, settings: &Settings, name: &str) -> Result<Shown, StartError>;
+
+    /// One snapshot, checked from end to end.
+    ///
+    /// # Errors
+    /// As [`Program::snapshot`].
+    fn check_snapshot(&self, settings: &Settings, name: &str) -> Result<SnapshotEntry, StartError>;
+
+    /// Restores a snapshot. Runs inside a tokio runtime of one thread.
+    ///
+    /// # Errors
+    /// Nothing was restored; exit status 1.
+    fn restore(
+        &self,
+        settings: &Settings,
+        name: &str,
+        reason: &str,
+        context: CallContext,
+    ) -> impl Future<Output = Result<Restored, StartError>>;
 
     /// Looks the database over and changes nothing.
     ///
@@ -142,6 +175,7 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
         Some(Command::Tools { format, command }) => {
             tools::tools(program, &cli.raw, environment, format, command)
         }
+        Some(Command::Snapshots { action }) => snapshots::snapshots(program, &settings()?, action),
         Some(Command::Doctor { json }) => doctor::doctor(program, &resolved()?, json),
         Some(Command::Config { client, name, write, file, hooks, log_prompts, hooks_file }) => {
             let wanted = client_config::Wanted { client, name, write, file, hooks, log_prompts, hooks_file };

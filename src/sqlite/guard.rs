@@ -110,9 +110,11 @@ impl Guarded {
         let heap = if reads { READ_HEAP_BYTES } else { WRITE_HEAP_BYTES };
         conn.pragma_update(None, "hard_heap_limit", heap)?;
         conn.pragma_update(None, "foreign_keys", true)?;
-        conn.pragma_update(None, "synchronous", "FULL")?;
         if reads {
             conn.pragma_update(None, "query_only", true)?;
+        } else {
+            // It reads the schema, for which a reader would have to wait before it has a deadline.
+            conn.pragma_update(None, "synchronous", "FULL")?;
         }
         conn.set_prepared_statement_cache_capacity(KEPT_STATEMENTS);
         let ears = Arc::new(Mutex::new(Ears {

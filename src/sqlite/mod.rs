@@ -17,7 +17,7 @@
 //! - [`tables`], [`bootstrap`], [`stored_sql`]: the server's tables: what they must look like, how they come to be
 //! - [`ledger`]: the writing connection: events, checkpoints, audit rows
 //! - [`readout`]: the reading connection: one consistent view of events and checkpoints
-//! - snapshots: [`mod@copy`]
+//! - snapshots: [`mod@copy`] makes them, [`restore`] lists them and brings one back
 //! - [`checkup`], [`header`]: what a file holds and whether it is sound, for `indelible doctor`
 //!
 //! For the demo: [`music_store`] writes its file, [`outsider`] tampers with a copy of it.
@@ -39,6 +39,7 @@ mod judge;
 mod judged;
 pub mod ledger;
 pub mod music_store;
+pub mod next_step;
 pub mod objects;
 pub mod open;
 pub mod outsider;
@@ -49,6 +50,7 @@ pub mod program;
 pub mod query;
 pub mod readout;
 mod registers;
+pub mod restore;
 mod rows;
 pub mod sample;
 pub mod search_rows;
