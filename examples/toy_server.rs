@@ -53,7 +53,7 @@ impl Program for ToyProgram {
         }
     }
 
-    async fn tools(&self, _: &Settings, _: bool) -> Result<ToolsReport, StartError> {
+    async fn tools_report(&self, _: &Settings, _: bool) -> Result<ToolsReport, StartError> {
         Err(StartError::failure("toys are not listed"))
     }
 
@@ -82,8 +82,8 @@ impl Program for ToyProgram {
         Err(no_snapshots())
     }
 
-    fn doctor(&self, resolved: &Resolved) -> Report {
-        doctor::examine(resolved)
+    fn doctor(&self, resolved: &Resolved) -> Result<Report, StartError> {
+        Ok(doctor::examine(resolved, String::new()))
     }
 
     fn offered_tools(&self, _: &Settings) -> Result<Vec<Value>, StartError> {

@@ -49,7 +49,7 @@ impl Program for Indelible {
         App::open(effective, settings.clone()).await.map(Arc::new)
     }
 
-    async fn tools(&self, settings: &Settings, compile: bool) -> Result<ToolsReport, StartError> {
+    async fn tools_report(&self, settings: &Settings, compile: bool) -> Result<ToolsReport, StartError> {
         let mut effective = effective(&settings.tools, Some(&settings.profile))?;
         if compile {
             effective = crate::app::compile_only(effective, settings).await?;
@@ -124,14 +124,15 @@ impl Program for Indelible {
         restored.map_err(|error| StartError::failure(error.message))
     }
 
-    fn doctor(&self, resolved: &Resolved) -> Report {
-        doctor::examine(resolved)
+    fn doctor(&self, resolved: &Resolved) -> Result<Report, StartError> {
+        let effective = effective(&resolved.settings.tools, Some(&resolved.settings.profile))?;
+        Ok(doctor::examine(resolved, crate::surface::digest(&effective.manifest)?))
     }
 
-    fn offered_tools(&self, settings: &Settings) -> Result<Vec<Value>, StartError> {
+    fn tools(&self, settings: &Settings) -> Result<Vec<Value>, StartError> {
         let effective = effective(&settings.tools, Some(&settings.profile))?;
-        let words = surface_settings(settings);
-        let surface = Surface::new(&effective.manifest, &settings.profile, &words, settings.read_only)?;
+        let (manifest, words) = (&effective.manifest, surface_settings(settings));
+        let surface = Surface::new(manifest, &settings.profile, &words, settings.read_only)?;
         Ok(surface.descriptors().to_vec())
     }
 
@@ -145,14 +146,6 @@ impl Program for Indelible {
     }
 }
 
-fn listing(settings: &Settings) -> Listing {
-    Listing {
-        database: settings.db.clone(),
-        folder: settings.snapshot_dir.clone(),
-        busy_timeout: settings.busy_timeout,
-    }
-}
-
 /// The built-in tools with overlay files over them.
 fn effective(overlays: &[PathBuf], served: Option<&str>) -> Result<Effective, StartError> {
     let built_in = built_in_manifest()?;
@@ -160,6 +153,14 @@ fn effective(overlays: &[PathBuf], served: Option<&str>) -> Result<Effective, St
         return Ok(Effective::built_in(built_in));
     }
     overlay::load(&built_in, overlays, served).map_err(StartError::lines)
+}
+
+fn listing(settings: &Settings) -> Listing {
+    Listing {
+        database: settings.db.clone(),
+        folder: settings.snapshot_dir.clone(),
+        busy_timeout: settings.busy_timeout,
+    }
 }
 
 impl Service for App {

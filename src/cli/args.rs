@@ -70,6 +70,20 @@ Exit status 1 when the tool answers with an error.")]
         #[arg(long, value_name = "HASH")]
         expect_head: Option<String>,
     },
+    /// Show the tools that agents get, with files of --tools laid over the built-in ones
+    #[command(after_help = "\
+Examples:
+  indelible tools
+  indelible tools --profile explorer --format json
+  indelible tools --format yaml > mine.yaml       then change mine.yaml, and
+  indelible tools check mine.yaml                 and serve with --tools mine.yaml")]
+    Tools {
+        /// How to show them
+        #[arg(long, value_enum, default_value = "table")]
+        format: ToolsFormat,
+        #[command(subcommand)]
+        command: Option<ToolsCommand>,
+    },
     /// List, show, verify and restore snapshots
     #[command(after_help = "\
 Examples:
@@ -133,20 +147,6 @@ other settings go along when they are given by flag, and no variable does.")]
         /// The file to write; an older bundle of that name is replaced
         #[arg(long, value_name = "PATH", default_value = "indelible.mcpb")]
         out: PathBuf,
-    },
-    /// Show the tools that agents get, with files of --tools laid over the built-in ones
-    #[command(after_help = "\
-Examples:
-  indelible tools
-  indelible tools --profile explorer --format json
-  indelible tools --format yaml > mine.yaml       then change mine.yaml, and
-  indelible tools check mine.yaml                 and serve with --tools mine.yaml")]
-    Tools {
-        /// How to show them
-        #[arg(long, value_enum, default_value = "table")]
-        format: ToolsFormat,
-        #[command(subcommand)]
-        command: Option<ToolsCommand>,
     },
     /// Show an agent's session on a small music store
     #[command(after_help = "\

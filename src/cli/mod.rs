@@ -6,8 +6,7 @@
 //! # Layout
 //!
 //! - `args`: the commands and their help; `usage`: clap's errors in our words
-//! - `serve`, `call`, `verify`, `tools`, `snapshots`, `doctor`, `client_config`, `bundle`, `completions`: one file
-//!   a command
+//! - `serve`, `call`, `verify`, `tools`, `snapshots`, `doctor`, `client_config`, `bundle`, `completions`: one file a command
 //! - `output`, `runtime`, `stdin`: what they share
 
 mod args;
@@ -64,7 +63,7 @@ pub trait Program {
     ///
     /// # Errors
     /// Everything that is wrong in the overlay files; exit status 2.
-    fn tools(
+    fn tools_report(
         &self,
         settings: &Settings,
         compile: bool,
@@ -108,7 +107,10 @@ pub trait Program {
     ) -> impl Future<Output = Result<Restored, StartError>>;
 
     /// Looks the database over and changes nothing.
-    fn doctor(&self, resolved: &Resolved) -> Report;
+    ///
+    /// # Errors
+    /// Everything that is wrong in the overlay files; exit status 2.
+    fn doctor(&self, resolved: &Resolved) -> Result<Report, StartError>;
 
     /// The tools that a server with these settings would offer, as in tools/list; opens no database.
     ///
@@ -170,6 +172,9 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
         Some(Command::Verify { expect_head }) => {
             verify::verify(program, &settings()?, expect_head.as_deref())
         }
+        Some(Command::Tools { format, command }) => {
+            tools::tools(program, &cli.raw, environment, format, command)
+        }
         Some(Command::Snapshots { action }) => snapshots::snapshots(program, &settings()?, action),
         Some(Command::Doctor { json }) => doctor::doctor(program, &resolved()?, json),
         Some(Command::Config { client, name, write, file, hooks, log_prompts, hooks_file }) => {
@@ -177,9 +182,6 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
             client_config::config(program, &resolved()?, &wanted)
         }
         Some(Command::Bundle { out }) => bundle::bundle(program, &cli.raw, &out),
-        Some(Command::Tools { format, command }) => {
-            tools::tools(program, &cli.raw, environment, format, command)
-        }
         Some(Command::Demo) => {
             logging::start(cli.raw.verbose);
             program.demo(config::database_flag(&cli.raw, environment)?, cli.raw.profile.as_deref())?;

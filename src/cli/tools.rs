@@ -90,7 +90,7 @@ pub(super) fn tools<P: Program>(
     }
     let settings = config::resolve(&raw, environment, &profiles)?;
     logging::start(settings.verbosity);
-    let report = runtime::run(program.tools(&settings, has_database))?;
+    let report = runtime::run(program.tools_report(&settings, has_database))?;
     let text = match (checked, format) {
         (Some(files), _) => verdict(&report, files),
         (None, ToolsFormat::Table) => table(&report),

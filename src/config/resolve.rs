@@ -241,7 +241,8 @@ impl<E: Fn(&str) -> Option<OsString>> Sources<E> {
 
     fn overlays(&self, raw: &RawArgs, home: Option<&OsStr>) -> Result<Vec<PathBuf>, StartError> {
         let named = |name: &str, text: OsString| Given { name: name.to_owned(), text }.expanded(home);
-        if !raw.tools.is_empty() {
+        if let Some(first) = raw.tools.first() {
+            self.given("tools", Some(first));
             return raw.tools.iter().map(|text| named("--tools", text.clone())).collect();
         }
         let Some(given) = self.given("tools", None) else { return Ok(Vec::new()) };

@@ -9,7 +9,7 @@ use crate::spec::diagnostic::Diagnostic;
 use crate::spec::model::{Format, ProfileSpec, ToolSpec};
 use crate::spec::position::TOP;
 use crate::spec::settings::SurfaceSettings;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
 
 const ENTRY: &[Part] = &[Part::Entry];
@@ -90,7 +90,7 @@ fn budgets(
                 found.push(effective.diagnostic(&tool.id, ANY, format!("tool `{}`: {message}", tool.id)));
             }
             Ok(descriptor) => {
-                let length = descriptor["description"].as_str().map_or(0, |text| text.chars().count());
+                let length = text_of(&descriptor, "description").chars().count();
                 if length > DESCRIPTION_CHARS {
                     let message = format!(
                         "the description of tool `{}` is {length} characters long, above {DESCRIPTION_CHARS}",
@@ -141,8 +141,8 @@ fn notes(effective: &Effective, profile: &ProfileSpec) -> Vec<Diagnostic> {
     }
     for tool in tools {
         let Ok(descriptor) = renderer.descriptor(tool, None) else { continue };
-        let schema = descriptor["inputSchema"].to_string();
-        let text = format!("{} {schema}", descriptor["description"].as_str().unwrap_or_default());
+        let schema = descriptor.get("inputSchema").map(ToString::to_string).unwrap_or_default();
+        let text = format!("{} {schema}", text_of(&descriptor, "description"));
         if let Some(name) = mentions(&text) {
             let message = format!(
                 "the words of tool `{}` speak of `{name}`, which is no tool here; change them with `words`",
@@ -152,6 +152,10 @@ fn notes(effective: &Effective, profile: &ProfileSpec) -> Vec<Diagnostic> {
         }
     }
     found
+}
+
+fn text_of<'d>(descriptor: &'d Value, key: &str) -> &'d str {
+    descriptor.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn tools_of<'e>(effective: &'e Effective, profile: &ProfileSpec) -> Vec<&'e ToolSpec> {

@@ -12,7 +12,9 @@ pub use settings::SurfaceSettings;
 use crate::error::StartError;
 use crate::generated::{PolicyId, Resource, Tool};
 use crate::spec::descriptor::{Context, Renderer};
-use crate::spec::model::{Address, Format, Manifest, ProfileSpec, PromptSpec, ResourceSpec, ToolSpec};
+use crate::spec::model::{
+    Address, Annotations, Format, Manifest, ProfileSpec, PromptSpec, ResourceSpec, ToolSpec,
+};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -280,8 +282,19 @@ fn known_policy(policy: &str, id: &str) -> Result<PolicyId, StartError> {
         .ok_or_else(|| StartError::usage(format!("`{id}` has unknown policy `{policy}`")))
 }
 
-fn digest(manifest: &Manifest) -> Result<String, StartError> {
-    let json = serde_json::to_vec(manifest).map_err(|error| StartError::failure(error.to_string()))?;
+/// SHA-256 of a manifest's compact JSON, in lower-case hex. Hints of tools made of SQL are derived from the
+/// database at hand, so they do not count.
+///
+/// # Errors
+///
+/// Never for a manifest that was checked.
+pub fn digest(manifest: &Manifest) -> Result<String, StartError> {
+    let mut manifest = manifest.clone();
+    for tool in manifest.tools.iter_mut().filter(|tool| tool.statement.is_some()) {
+        tool.annotations =
+            Annotations { read_only: false, destructive: true, idempotent: false, open_world: false };
+    }
+    let json = serde_json::to_vec(&manifest).map_err(|error| StartError::failure(error.to_string()))?;
     Ok(Sha256::digest(json).iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
