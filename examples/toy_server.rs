@@ -86,7 +86,7 @@ impl Program for ToyProgram {
         Ok(doctor::examine(resolved, String::new()))
     }
 
-    fn offered_tools(&self, _: &Settings) -> Result<Vec<Value>, StartError> {
+    fn tools(&self, _: &Settings) -> Result<Vec<Value>, StartError> {
         Ok(Toy::default().descriptors())
     }
 

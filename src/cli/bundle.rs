@@ -28,7 +28,7 @@ pub(super) fn bundle<P: Program>(program: &P, raw: &RawArgs, out: &Path) -> Resu
     let arguments = resolved.arguments()?;
     // Behind --db and its path.
     let arguments = arguments.get(2..).unwrap_or_default();
-    let tools = program.offered_tools(&resolved.settings)?;
+    let tools = program.tools(&resolved.settings)?;
     let running = super::client_config::running()?;
     let made = Bundle { program: &running, tools: &tools, arguments, database: &suggested };
     let written = bundle::write(&made, out)?;

@@ -116,7 +116,7 @@ pub trait Program {
     ///
     /// # Errors
     /// As [`Program::open`] says of settings.
-    fn offered_tools(&self, settings: &Settings) -> Result<Vec<Value>, StartError>;
+    fn tools(&self, settings: &Settings) -> Result<Vec<Value>, StartError>;
 
     /// Shows an agent's session with a profile's tools on a small database, at this path or in a temporary
     /// folder; without a profile, with the default one's.
