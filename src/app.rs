@@ -83,7 +83,8 @@ impl App {
             self.note_unknown(tool);
             return None;
         };
-        let call = Call::new(&self.core, &active.spec.name, active.policy, context.cancel, context.progress);
+        let call = Call::new(&self.core, &active.spec.name, active.policy, context.cancel, context.progress)
+            .with_confirmer(context.confirm);
         let names: Vec<String> = given.iter().flat_map(Map::keys).take(20).cloned().collect();
         let result = match arguments::check(&active.spec, &self.words, given) {
             Ok(arguments) => dispatch(active.tool, &call, arguments).await,
@@ -114,7 +115,12 @@ impl App {
 
     fn outcome(&self, result: Result<Reply, ToolError>) -> Outcome {
         match result {
-            Ok(reply) => Outcome { text: reply.text, structured: reply.structured, error: None },
+            Ok(reply) => Outcome {
+                text: reply.text,
+                structured: reply.structured,
+                error: None,
+                question: reply.question,
+            },
             Err(error) => match self.core.surface.profile().errors {
                 ErrorStyle::Plain => Outcome::failure(error.code, error.message),
                 ErrorStyle::Coded => {

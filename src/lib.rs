@@ -6,9 +6,9 @@
 //!
 //! - [`error`], [`os_path`], [`spec`]: errors and exit statuses; paths in messages; the YAML model, its checks and diagnostics
 //! - `codegen`: spec to text, for build.rs and tests
-//! - [`generated`], [`policy`], [`chain`], [`render`], [`results`], [`search`], [`surface`], [`audit`], [`outcome`]: what the
+//! - [`generated`], [`policy`], [`chain`], [`render`], [`results`], [`search`], [`surface`], [`audit`], [`confirm`], [`outcome`]: what the
 //!   build made of the YAML files; verdicts over what a statement does; the memory's hashes; CSV; patterns and
-//!   snippets; the active tools and their arguments; a call's log row, surroundings and outcome
+//!   snippets; the active tools and their arguments; a call's log row, its question to a person, surroundings and outcome
 //! - [`sqlite`]: the only place that opens a connection
 //! - [`worker`]: the processes that agent SQL runs in
 //! - [`store`], [`handlers`], [`app`]: the server's own tables; one file per family of tools; what ties them
@@ -22,6 +22,7 @@ pub mod audit;
 pub mod chain;
 pub mod cli;
 pub mod config;
+pub mod confirm;
 pub mod demo;
 pub mod error;
 pub mod generated;

@@ -17,7 +17,7 @@ pub(super) fn call<P: Program>(
     let arguments = parse(arguments)?;
     runtime::run(async {
         let service = program.open(settings).await?;
-        let context = CallContext { cancel: runtime::stop_at_signals()?, progress: None };
+        let context = CallContext { cancel: runtime::stop_at_signals()?, progress: None, confirm: None };
         let outcome = service.call(tool.to_owned(), Some(arguments), context).await;
         let _ = tokio::time::timeout(SHUTDOWN_TIME, service.shutdown()).await;
         let outcome = outcome.ok_or_else(|| unknown(tool, &service.descriptors()))?;

@@ -12,4 +12,4 @@ mod resolve;
 mod value;
 
 pub use raw::RawArgs;
-pub use resolve::{Profile, Settings, database_flag, resolve};
+pub use resolve::{Confirm, Profile, Settings, database_flag, resolve};

@@ -5,6 +5,7 @@
 //! [`Core`], the parts of the running server, and [`Call`], one call with its notes for the log.
 
 pub mod chain;
+pub mod confirm;
 pub mod explore;
 pub mod query;
 pub mod resources;
@@ -17,6 +18,7 @@ pub mod view;
 
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
+use crate::confirm::{Confirmer, Question};
 use crate::error::{ErrorCode, ToolError};
 use crate::generated::{ACTION_WORDS, MANIFEST_SHA256, POLICY_SHA256, PolicyId};
 use crate::outcome::ProgressReporter;
@@ -33,8 +35,8 @@ use crate::surface::{ActiveTool, Surface};
 use crate::worker::pool::{Attend, JobError, Pool, Terms};
 use crate::worker::protocol::{Answer, Work};
 use serde_json::{Map, Value};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -127,13 +129,15 @@ pub struct Reply {
     pub rows: Option<u64>,
     /// The result as data, for profiles that send it.
     pub structured: Option<Value>,
+    /// A question that must be answered before the call can go on.
+    pub question: Option<Question>,
 }
 
 impl Reply {
     /// A reply that is text alone.
     #[must_use]
     pub fn text(text: impl Into<String>, rows: Option<u64>) -> Self {
-        Self { text: text.into(), rows, structured: None }
+        Self { text: text.into(), rows, ..Self::default() }
     }
 }
 
@@ -149,6 +153,10 @@ pub struct Call<'a> {
     pub cancel: CancellationToken,
     /// Where to report progress, if the client asked.
     pub progress: Option<ProgressReporter>,
+    /// Who can ask a person, if somebody can.
+    pub confirmer: Option<Arc<dyn Confirmer>>,
+    /// Questions that this call has put.
+    asked: AtomicU32,
     number: u64,
     began: Instant,
     ts: String,
@@ -180,11 +188,20 @@ impl<'a> Call<'a> {
             policy,
             cancel,
             progress,
+            confirmer: None,
+            asked: AtomicU32::new(0),
             number,
             began: Instant::now(),
             ts,
             notes: Mutex::default(),
         }
+    }
+
+    /// The same with somebody who can ask a person.
+    #[must_use]
+    pub fn with_confirmer(mut self, confirmer: Option<Arc<dyn Confirmer>>) -> Self {
+        self.confirmer = confirmer;
+        self
     }
 
     /// How the active profile shows results.
@@ -268,8 +285,14 @@ impl<'a> Call<'a> {
     /// # Errors
     /// Whatever ended it, in words; after a worker's death they say whether the change was committed.
     pub async fn write(&self, work: Work, turn: &TurnGuard) -> Result<Answer, ToolError> {
+        if self.must_ask() && matches!(work, Work::Change { agreed: None, .. }) {
+            return Err(ToolError::new(
+                ErrorCode::Declined,
+                "nobody was asked before the change, so it was not run; this is a fault in the server",
+            ));
+        }
         let attend = LogKeeper { core: self.core, turn: Some(turn) };
-        let changes = !matches!(work, Work::Check { .. });
+        let changes = !matches!(work, Work::Check { .. } | Work::Try { .. });
         match self.core.pool.write(work, &self.terms(), &attend).await {
             Ok(answer) => Ok(answer),
             Err(JobError::Killed(_) | JobError::Lost(_)) if changes && self.was_committed().await => {
@@ -360,6 +383,7 @@ impl<'a> Call<'a> {
         match error {
             JobError::Fault(Fault::Error(error)) => error,
             JobError::Fault(Fault::Refused(refusal)) => self.refusal(&refusal),
+            JobError::Fault(Fault::OtherToll(_)) => unexpected_answer(),
             JobError::Fault(Fault::Exists { kind, name }) => exists(&kind, &name),
             JobError::Fault(Fault::Stopped(stop)) | JobError::Killed(stop) => self.stopped(stop),
             JobError::Lost(words) => ToolError::new(

@@ -3,6 +3,7 @@
 //! What is allowed is the policy's and the worker's to say; here the order of things is kept: for a
 //! destructive call compile, then snapshot, then run.
 
+use super::confirm::{Consent, Statement};
 use super::{Call, Reply, note_params, required_text, rows, unexpected_answer};
 use crate::error::ToolError;
 use crate::generated::ACTION_WORDS;
@@ -10,6 +11,7 @@ use crate::spec::model::Format;
 use crate::sqlite::copy::SnapshotKind;
 use crate::sqlite::params::Params;
 use crate::sqlite::query::Form;
+use crate::sqlite::toll::Toll;
 use crate::sqlite::write::Changed;
 use crate::store::TurnGuard;
 use crate::worker::protocol::{Answer, Work};
@@ -79,31 +81,85 @@ pub async fn write(call: &Call<'_>, input: WriteInput) -> Result<Reply, ToolErro
     note_params(call, input.params.as_ref());
     let params = Params::from_json(input.params.as_ref())?;
     let turn = call.turn().await?;
-    let changed = change(call, input.query, params, &turn).await?;
+    let changed = change(call, input.query, params, None, &turn).await?.ok_or_else(unexpected_answer)?;
     Ok(reply(&changed, ""))
 }
 
 /// Runs one statement that deletes, alters or overwrites at large, after a snapshot.
 ///
 /// # Errors
-/// As the worker says; a snapshot that fails; both are named when the statement fails after one.
+/// As the worker says; a snapshot that fails; a person who does not agree. Reason and snapshot are named when the statement fails after one.
 pub async fn destroy(call: &Call<'_>, input: DestroyInput) -> Result<Reply, ToolError> {
     call.note_query(&input.query);
     call.note("reason", input.reason.as_str());
     note_params(call, input.params.as_ref());
     required_text("reason", &input.reason)?;
     let params = Params::from_json(input.params.as_ref())?;
+    if call.must_ask() {
+        return destroy_if_agreed(call, input, params).await;
+    }
     let turn = call.turn().await?;
     call.write(Work::Check { sql: input.query.clone(), params: params.clone() }, &turn).await?;
+    match behind_snapshot(call, &input, params, None, &turn).await? {
+        Ended::Done(reply) => Ok(reply),
+        Ended::OtherToll => Err(unexpected_answer()),
+    }
+}
+
+/// The same when a person must agree. Each round runs the statement on trial, so that what is asked about
+/// is what it takes now; the turn is given back before the person is asked. A consent holds for one run, and
+/// the run that takes something else is rolled back.
+async fn destroy_if_agreed(call: &Call<'_>, input: DestroyInput, params: Params) -> Result<Reply, ToolError> {
+    let mut agreed = None;
+    loop {
+        let turn = call.turn().await?;
+        let trial = Work::Try { sql: input.query.clone(), params: params.clone() };
+        let Answer::Takes(toll) = call.write(trial, &turn).await? else { return Err(unexpected_answer()) };
+        let statement = Statement { sql: &input.query, params: input.params.as_ref(), reason: &input.reason };
+        let question = call.question(statement, &toll);
+        if agreed.take().is_some_and(|subject: String| subject == question.subject)
+            || call.has_consent(&question)?
+        {
+            match behind_snapshot(call, &input, params.clone(), Some(*toll), &turn).await? {
+                Ended::Done(reply) => return Ok(reply),
+                Ended::OtherToll => continue,
+            }
+        }
+        drop(turn);
+        let subject = question.subject.clone();
+        match call.ask(question).await? {
+            Consent::Given => agreed = Some(subject),
+            Consent::Pending(reply) => return Ok(reply),
+        }
+    }
+}
+
+/// How a destructive statement ended that did not fail.
+enum Ended {
+    Done(Reply),
+    /// It takes something else than was agreed to, and was rolled back.
+    OtherToll,
+}
+
+async fn behind_snapshot(
+    call: &Call<'_>,
+    input: &DestroyInput,
+    params: Params,
+    agreed: Option<Toll>,
+    turn: &TurnGuard,
+) -> Result<Ended, ToolError> {
+    let sql = input.query.clone();
     if call.core.settings.snapshots == 0 {
-        let changed = change(call, input.query, params, &turn).await?;
-        return Ok(reply(&changed, "; snapshots are disabled (--snapshots 0)"));
+        let changed = change(call, sql, params, agreed, turn).await?;
+        let done = changed.map(|changed| reply(&changed, "; snapshots are disabled (--snapshots 0)"));
+        return Ok(done.map_or(Ended::OtherToll, Ended::Done));
     }
     let done = call.snapshot(SnapshotKind::Auto).await?;
     let path = done.path.display().to_string();
     call.note("snapshot", path.as_str());
-    match change(call, input.query, params, &turn).await {
-        Ok(changed) => Ok(reply(&changed, &format!("; snapshot: {path}"))),
+    match change(call, sql, params, agreed, turn).await {
+        Ok(Some(changed)) => Ok(Ended::Done(reply(&changed, &format!("; snapshot: {path}")))),
+        Ok(None) => Ok(Ended::OtherToll),
         Err(error) => Err(ToolError::new(
             error.code,
             format!("{}; reason: {}; a snapshot had been made: {path}", error.message, input.reason.trim()),
@@ -111,12 +167,14 @@ pub async fn destroy(call: &Call<'_>, input: DestroyInput) -> Result<Reply, Tool
     }
 }
 
+/// Runs a change; none where it takes something else than was agreed to.
 async fn change(
     call: &Call<'_>,
     sql: String,
     params: Params,
+    agreed: Option<Toll>,
     turn: &TurnGuard,
-) -> Result<Changed, ToolError> {
+) -> Result<Option<Changed>, ToolError> {
     let policy = call.policy.policy();
     let mut audit = call.audit_row(None, None);
     let work = Work::Change {
@@ -125,14 +183,16 @@ async fn change(
         max_rows: call.core.settings.max_rows,
         caps: call.core.caps(),
         max_overwrites: policy.counts_overwrites.then_some(call.core.settings.max_update_rows),
+        agreed,
         audit: audit.clone(),
     };
     match call.write(work, turn).await? {
         Answer::Changed(changed) => {
             audit.rows = i64::try_from(changed.rows).ok();
             call.recorded(audit);
-            Ok(changed)
+            Ok(Some(changed))
         }
+        Answer::Takes(_) => Ok(None),
         _ => Err(unexpected_answer()),
     }
 }

@@ -96,7 +96,7 @@ impl<S: Service> Handler<S> {
         let token = context.meta.get_progress_token();
         let progress = token.map(|token| Progress::start(context.peer.clone(), token));
         let (progress, reporter) = progress.unzip();
-        let call_context = CallContext { cancel: cancel.clone(), progress: reporter };
+        let call_context = CallContext { cancel: cancel.clone(), progress: reporter, confirm: None };
         let call = self.service.call(name, arguments, call_context);
         let outcome = {
             let mut call = std::pin::pin!(call);

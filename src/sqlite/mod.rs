@@ -5,7 +5,8 @@
 //! Agent SQL, in a worker process, behind the authorizer, limits and a watch:
 //! - [`guard`], [`watch`], [`objects`], [`fault`], [`params`]: the connection and how a statement gets onto it
 //! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`], [`sample`], [`plan`]: what runs on it
-//! - [`overwrites`], [`text_command`]: what a change overwrites, what an insert into a full-text table asks for
+//! - [`overwrites`], [`toll`], [`text_command`]: what a change overwrites, what it takes, what an insert into a
+//!   full-text table asks for
 //!
 //! The server's own connections, fixed SQL only:
 //! - [`open`], [`diagnose`]: opening, and what is wrong with a file that cannot be served
@@ -41,6 +42,7 @@ pub mod search_rows;
 pub mod stored_sql;
 pub mod tables;
 pub mod text_command;
+pub mod toll;
 pub mod view;
 pub mod watch;
 pub mod write;

@@ -17,9 +17,9 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the update hook saw since the last reset: per lower-case table, inserts and updates.
+/// What the update hook saw since the last reset: per lower-case table, inserts, updates and deletes.
 #[derive(Clone, Default)]
-pub struct Seen(Arc<Mutex<HashMap<String, (u64, u64)>>>);
+pub struct Seen(Arc<Mutex<HashMap<String, (u64, u64, u64)>>>);
 
 impl Seen {
     /// Sets the hook (<https://sqlite.org/c3ref/update_hook.html>: rowid tables only).
@@ -34,7 +34,7 @@ impl Seen {
             match action {
                 Hooked::SQLITE_INSERT => entry.0 += 1,
                 Hooked::SQLITE_UPDATE => entry.1 += 1,
-                _ => {}
+                _ => entry.2 += 1,
             }
         }))
     }
@@ -48,7 +48,15 @@ impl Seen {
     #[must_use]
     pub fn of(&self, table: &str) -> (u64, u64) {
         let map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        map.get(&table.to_ascii_lowercase()).copied().unwrap_or_default()
+        let (inserts, updates, _) = map.get(&table.to_ascii_lowercase()).copied().unwrap_or_default();
+        (inserts, updates)
+    }
+
+    /// Inserts, updates and deletes of every table that had any.
+    #[must_use]
+    pub fn all(&self) -> Vec<(String, (u64, u64, u64))> {
+        let map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        map.iter().map(|(table, tally)| (table.clone(), *tally)).collect()
     }
 }
 

@@ -13,6 +13,7 @@ use super::overwrites::{Counts, Scope, Seen, committed_view};
 use super::params::Params;
 use super::query::{column_names, push_row};
 use super::text_command;
+use super::toll::{self, Toll};
 use crate::audit::AuditRow;
 use crate::policy::{ActionKind, Policy, Refusal};
 use crate::render::Caps;
@@ -44,8 +45,21 @@ pub struct Change<'a> {
     pub caps: Caps,
     /// Existing rows that may be overwritten; none where the policy does not count.
     pub max_overwrites: Option<u64>,
+    /// What a person has agreed that it may take.
+    pub agreed: Agreed<'a>,
     /// The audit row, but for rows and duration.
     pub audit: &'a AuditRow,
+}
+
+/// What a person has agreed that a change may take.
+#[derive(Clone, Copy, Debug)]
+pub enum Agreed<'a> {
+    /// Anything: nobody was to be asked.
+    Anything,
+    /// Nothing yet: the change is a trial, and ends with what it would take.
+    Nothing,
+    /// This.
+    To(&'a Toll),
 }
 
 /// What a change came to.
@@ -179,6 +193,10 @@ impl Writer {
             }
             _ => None,
         };
+        let weighed = match change.agreed {
+            Agreed::Anything => None,
+            _ => Some(toll::Before::of(self.guarded.trusted(), judged).map_err(|e| self.fault(&e))?),
+        };
         self.seen.reset();
         let total_before = self.guarded.trusted().total_changes();
         let (returning, mut changed) = self.step(policy, change)?;
@@ -198,6 +216,13 @@ impl Writer {
         }
         if let Some(table) = &judged.facts.trigger_on {
             self.judge_trigger(policy, table)?;
+        }
+        if let Some(before) = &weighed {
+            let ran = toll::Ran { total, changes: changed.rows, seen: &self.seen };
+            let toll = before.toll(self.guarded.trusted(), &ran).map_err(|e| self.fault(&e))?;
+            if !matches!(change.agreed, Agreed::To(agreed) if agreed.terms() == toll.terms()) {
+                return Err(Fault::OtherToll(Box::new(toll)).into());
+            }
         }
         changed.returning = returning;
         self.watch_out(moments, total);

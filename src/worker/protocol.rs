@@ -15,6 +15,7 @@ use crate::sqlite::params::Params;
 use crate::sqlite::query::{Form, TextResult};
 use crate::sqlite::sample::Sample;
 use crate::sqlite::search_rows::Search;
+use crate::sqlite::toll::Toll;
 use crate::sqlite::view::CreatedView;
 use crate::sqlite::write::Changed;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -146,6 +147,13 @@ pub enum Work {
         /// Its parameters.
         params: Params,
     },
+    /// Run a change and roll it back, to learn what it takes.
+    Try {
+        /// The statement.
+        sql: String,
+        /// Its parameters.
+        params: Params,
+    },
     /// Run a statement that changes the database.
     Change {
         /// The statement.
@@ -158,6 +166,8 @@ pub enum Work {
         caps: Caps,
         /// Existing rows it may overwrite; none where the policy does not count.
         max_overwrites: Option<u64>,
+        /// What a person agreed that it may take; none where nobody was to be asked.
+        agreed: Option<Toll>,
         /// Its audit row, but for rows and the time it takes.
         audit: AuditRow,
     },
@@ -210,6 +220,8 @@ pub enum Answer {
     Accepted,
     /// Of `Change`.
     Changed(Changed),
+    /// Of `Try`; and of `Change`, which was rolled back because it takes something else than was agreed.
+    Takes(Box<Toll>),
     /// Of `CreateView`.
     ViewCreated(CreatedView),
     /// Of `Tables`.

@@ -51,6 +51,7 @@ fn shown(settings: &Settings, name: &str) -> String {
         "max-update-rows" => settings.max_update_rows.to_string(),
         "search-candidates" => settings.search_candidates.to_string(),
         "snapshots" => settings.snapshots.to_string(),
+        "confirm" => format!("{:?}", settings.confirm),
         "snapshot-dir" => settings.snapshot_dir.display().to_string(),
         "audit-log" => format!("{:?}", settings.audit_log),
         "verbose" => settings.verbosity.to_string(),
