@@ -130,14 +130,31 @@ impl App {
         }
     }
 
+    /// Whether a person must agree before this tool changes anything.
+    #[must_use]
+    pub fn asks(&self, tool: &str) -> bool {
+        self.core.surface.tool(tool).is_some_and(|tool| self.core.must_ask(tool))
+    }
+
+    /// A call that came with an answer which is not the person's leaves a row, too.
+    pub fn note_refused(&self, tool: &str, why: &str) {
+        self.note_turned_away(tool, why, Some(r#"{"confirmed":"refused"}"#));
+    }
+
     /// A call of a tool that does not exist leaves a row, too.
     fn note_unknown(&self, tool: &str) {
+        let error = format!("unknown tool ({})", ErrorCode::InvalidArguments.as_str());
+        self.note_turned_away(tool, &error, None);
+    }
+
+    fn note_turned_away(&self, tool: &str, error: &str, detail: Option<&str>) {
         let row = AuditRow {
             ts: timestamp(jiff::Timestamp::now()),
             session: self.core.session.clone(),
             tool: crate::render::one_line(tool, 100),
             ok: false,
-            error: Some(format!("unknown tool ({})", ErrorCode::InvalidArguments.as_str())),
+            error: Some(error.to_owned()),
+            detail: detail.map(str::to_owned),
             ..AuditRow::default()
         };
         if let Some(log) = &self.core.audit_log {

@@ -92,6 +92,14 @@ impl Service for App {
         App::call(self, &tool, arguments, context).await
     }
 
+    fn asks(&self, tool: &str) -> bool {
+        App::asks(self, tool)
+    }
+
+    fn note_refused(&self, tool: &str, why: &str) {
+        App::note_refused(self, tool, why);
+    }
+
     async fn shutdown(&self) {
         App::shutdown(self).await;
     }

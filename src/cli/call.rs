@@ -1,11 +1,13 @@
 //! `indelible call TOOL ...`: one tool call by the same way an agent's goes, without the protocol.
 
+use super::ask::Terminal;
 use super::{Program, output, runtime};
 use crate::config::Settings;
 use crate::error::{EXIT_FAILURE, EXIT_OK, StartError};
 use crate::outcome::CallContext;
 use crate::server::{SHUTDOWN_TIME, Service};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// Prints the tool's text, and returns exit status 1 when it is an error's.
 pub(super) fn call<P: Program>(
@@ -17,7 +19,9 @@ pub(super) fn call<P: Program>(
     let arguments = parse(arguments)?;
     runtime::run(async {
         let service = program.open(settings).await?;
-        let context = CallContext { cancel: runtime::stop_at_signals()?, progress: None, confirm: None };
+        let stop = runtime::stop_at_signals()?;
+        let asks = Arc::new(Terminal { stop: stop.clone() });
+        let context = CallContext { cancel: stop, progress: None, confirm: Some(asks) };
         let outcome = service.call(tool.to_owned(), Some(arguments), context).await;
         let _ = tokio::time::timeout(SHUTDOWN_TIME, service.shutdown()).await;
         let outcome = outcome.ok_or_else(|| unknown(tool, &service.descriptors()))?;

@@ -6,10 +6,11 @@
 //! # Layout
 //!
 //! - `args`: the commands and their help; `usage`: clap's errors in our words
-//! - `serve`, `call`, `verify`, `completions`: one file a command
+//! - `serve`, `call`, `verify`, `completions`: one file a command; `ask`: the person at the terminal
 //! - `output`, `runtime`: what they share
 
 mod args;
+mod ask;
 mod call;
 mod completions;
 mod output;

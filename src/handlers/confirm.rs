@@ -5,7 +5,6 @@
 //! thinks; callers give it back before they ask.
 
 use super::{Call, Reply, cancelled};
-use crate::config::Confirm;
 use crate::confirm::{Question, Said};
 use crate::error::{ErrorCode, ToolError};
 use crate::generated::ACTION_WORDS;
@@ -36,12 +35,7 @@ impl Call<'_> {
     /// Whether a person must agree before this call changes anything.
     #[must_use]
     pub fn must_ask(&self) -> bool {
-        let destructive = || {
-            let tool = self.core.surface.tool(self.name);
-            tool.is_some_and(|tool| tool.spec.annotations.destructive)
-        };
-        self.core.settings.confirm == Confirm::Destructive
-            && (self.policy.policy().snapshots_first || destructive())
+        self.core.surface.tool(self.name).is_some_and(|tool| self.core.must_ask(tool))
     }
 
     /// Whether the call came with the person's consent to this question. It is used up by asking.

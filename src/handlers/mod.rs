@@ -17,7 +17,7 @@ pub mod structured;
 pub mod view;
 
 use crate::audit::{AuditRow, timestamp};
-use crate::config::Settings;
+use crate::config::{Confirm, Settings};
 use crate::confirm::{Confirmer, Question};
 use crate::error::{ErrorCode, ToolError};
 use crate::generated::{ACTION_WORDS, MANIFEST_SHA256, POLICY_SHA256, PolicyId};
@@ -103,6 +103,13 @@ impl Core {
             max_result_bytes: size(self.settings.max_result_bytes),
             max_cell_chars: size(self.settings.max_cell_chars),
         }
+    }
+
+    /// Whether a person must agree before this tool changes anything.
+    #[must_use]
+    pub fn must_ask(&self, tool: &ActiveTool) -> bool {
+        self.settings.confirm == Confirm::Destructive
+            && (tool.policy.policy().snapshots_first || tool.spec.annotations.destructive)
     }
 
     /// The name of the active tool that runs statements under a policy.

@@ -88,7 +88,8 @@ pub async fn write(call: &Call<'_>, input: WriteInput) -> Result<Reply, ToolErro
 /// Runs one statement that deletes, alters or overwrites at large, after a snapshot.
 ///
 /// # Errors
-/// As the worker says; a snapshot that fails; a person who does not agree. Reason and snapshot are named when the statement fails after one.
+/// As the worker says; a snapshot that fails; a person who does not agree. Reason and snapshot are named
+/// when the statement fails after one.
 pub async fn destroy(call: &Call<'_>, input: DestroyInput) -> Result<Reply, ToolError> {
     call.note_query(&input.query);
     call.note("reason", input.reason.as_str());

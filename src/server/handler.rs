@@ -4,7 +4,9 @@
 //! server really has is announced.
 
 use super::Service;
+use super::asking::{Dialog, NoForms, Place, Questions, Round, shows_forms};
 use super::progress::Progress;
+use crate::confirm::Confirmer;
 use crate::error::StartError;
 use crate::outcome::{CallContext, Outcome};
 use rmcp::model::{
@@ -42,7 +44,8 @@ pub(super) struct Handler<S> {
     config: ServerConfig,
     server_info: Value,
     tools: Vec<Tool>,
-    turns: Semaphore,
+    turns: Arc<Semaphore>,
+    questions: Arc<Questions>,
 }
 
 impl<S: Service> Handler<S> {
@@ -57,7 +60,9 @@ impl<S: Service> Handler<S> {
         let config = ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(info)
             .with_instructions(service.instructions());
-        Ok(Self { service, config, server_info, tools, turns: Semaphore::new(CALLS_AT_ONCE) })
+        let turns = Arc::new(Semaphore::new(CALLS_AT_ONCE));
+        let questions = Arc::new(Questions::new(service.patience()));
+        Ok(Self { service, config, server_info, tools, turns, questions })
     }
 
     fn unknown_tool(&self, name: &str) -> ErrorData {
@@ -72,10 +77,28 @@ impl<S: Service> Handler<S> {
         if let Some(code) = outcome.and_then(|outcome| outcome.error) {
             meta.0.insert(ERROR_CODE_KEY.to_owned(), Value::from(code.as_str()));
         }
-        if context.protocol_version().is_some_and(|version| !version.has_initialize()) {
+        if is_modern(context) {
             meta.0.insert(SERVER_INFO_KEY.to_owned(), self.server_info.clone());
         }
         (!meta.0.is_empty()).then_some(meta)
+    }
+
+    /// This call's way to the person.
+    fn confirmer(
+        &self,
+        round: Round,
+        context: &RequestContext<RoleServer>,
+        cancel: &CancellationToken,
+        place: &Arc<Place>,
+    ) -> Arc<dyn Confirmer> {
+        if !shows_forms(context.client_capabilities()) {
+            return Arc::new(NoForms);
+        }
+        if is_modern(context) {
+            return Arc::new(round);
+        }
+        let questions = Arc::clone(&self.questions);
+        Arc::new(Dialog::new(questions, context.peer.clone(), cancel.clone(), Arc::clone(place)))
     }
 
     /// Runs the call when it is its turn, and cancels its own token when the client cancels or the server
@@ -84,19 +107,22 @@ impl<S: Service> Handler<S> {
         &self,
         name: String,
         arguments: Option<serde_json::Map<String, Value>>,
+        round: Round,
         context: &RequestContext<RoleServer>,
     ) -> Option<Outcome> {
         let cancel = CancellationToken::new();
+        let place = Arc::new(Place::among(&self.turns));
         // A call that is cancelled while it waits still goes to the service, which keeps record of it.
-        let _turn = tokio::select! {
+        tokio::select! {
             biased;
-            turn = self.turns.acquire() => turn.ok(),
-            () = context.ct.cancelled() => { cancel.cancel(); None }
-        };
+            () = place.take() => {}
+            () = context.ct.cancelled() => cancel.cancel(),
+        }
+        let confirm = self.service.asks(&name).then(|| self.confirmer(round, context, &cancel, &place));
         let token = context.meta.get_progress_token();
         let progress = token.map(|token| Progress::start(context.peer.clone(), token));
         let (progress, reporter) = progress.unzip();
-        let call_context = CallContext { cancel: cancel.clone(), progress: reporter, confirm: None };
+        let call_context = CallContext { cancel: cancel.clone(), progress: reporter, confirm };
         let call = self.service.call(name, arguments, call_context);
         let outcome = {
             let mut call = std::pin::pin!(call);
@@ -160,10 +186,30 @@ impl<S: Service> ServerHandler for Handler<S> {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let name = request.name.into_owned();
-        let Some(outcome) = self.run(name.clone(), request.arguments, &context).await else {
+        let arguments = request.arguments;
+        let round = match &request.request_state {
+            None => Round::first(),
+            Some(state) => {
+                let responses = request.input_responses.as_ref();
+                self.questions.open(&name, arguments.as_ref(), state, responses).map_err(|why| {
+                    self.service.note_refused(&name, why.0);
+                    ErrorData::invalid_params(why.0, None)
+                })?
+            }
+        };
+        let put = round.round;
+        // For the seal of a question, where there may be one.
+        let kept = if self.service.asks(&name) { arguments.clone() } else { None };
+        let Some(outcome) = self.run(name.clone(), arguments, round, &context).await else {
             return Err(self.unknown_tool(&name));
         };
         let meta = self.meta(&context, Some(&outcome));
+        if let Some(question) = &outcome.question {
+            let asked = self.questions.input_required(&name, kept.as_ref(), question, put);
+            let mut result = asked.map_err(|why| ErrorData::internal_error(why, None))?;
+            result.meta = meta;
+            return Ok(result.into());
+        }
         let content = vec![ContentBlock::text(outcome.text)];
         let mut result = match outcome.error {
             Some(_) => CallToolResult::error(content),
@@ -190,6 +236,11 @@ impl<S: Service> ServerHandler for Handler<S> {
         let words = format!("no method `{method}`; this server has {}", METHODS.join(", "));
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words, None))
     }
+}
+
+/// Whether the request is of a revision without handshake, 2026-07-28 or later.
+fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| !version.has_initialize())
 }
 
 fn implementation() -> Implementation {

@@ -9,9 +9,11 @@
 //! - `flight`: which requests are under way, and which answers belong into one batch
 //! - `writer`: the one task that writes
 //! - `transport`: the above as an rmcp transport
+//! - `asking`: questions to the person at the client
 //! - `handler`: initialize, tools/list, tools/call; `guard`: panics become answers; `progress`
 //! - `serve`: start to end of a connection; `stdio`: which kind of stream fds 0 and 1 are
 
+mod asking;
 mod flight;
 mod guard;
 mod handler;
@@ -26,8 +28,10 @@ mod writer;
 pub use lines::MAX_LINE_BYTES;
 pub use serve::{ANSWERS_AFTER_END, Ending, SHUTDOWN_TIME, serve};
 
+use crate::confirm::PATIENCE;
 use crate::outcome::{CallContext, Outcome};
 use serde_json::{Map, Value};
+use std::time::Duration;
 
 /// What the protocol serves.
 pub trait Service: Send + Sync + 'static {
@@ -45,6 +49,19 @@ pub trait Service: Send + Sync + 'static {
         arguments: Option<Map<String, Value>>,
         context: CallContext,
     ) -> impl Future<Output = Option<Outcome>> + Send;
+
+    /// Whether this tool may ask a person before it does anything. Only then is somebody given who can.
+    fn asks(&self, _tool: &str) -> bool {
+        false
+    }
+
+    /// A call was refused before it got here, because its `requestState` is not right: for the record.
+    fn note_refused(&self, _tool: &str, _why: &str) {}
+
+    /// How long a person may take to answer a question.
+    fn patience(&self) -> Duration {
+        PATIENCE
+    }
 
     /// Ends what still runs and writes what is still queued. Called once, after the last call's token
     /// was cancelled; whatever is left after [`SHUTDOWN_TIME`] is abandoned.

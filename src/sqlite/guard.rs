@@ -335,6 +335,15 @@ impl Ears {
 }
 
 impl Judged {
+    /// Whether rows of this table may be changed or replaced, and not only deleted.
+    pub(super) fn may_change(&self, table: &str) -> bool {
+        let changes = |action: &Action| {
+            matches!(action.kind, ActionKind::Insert | ActionKind::Update)
+                && action.object.eq_ignore_ascii_case(table)
+        };
+        self.approved.iter().any(changes)
+    }
+
     /// Whether an action that turns up while the statement runs is part of what was accepted: the
     /// statement compiled again, or SQL of a virtual table about its own tables. Agent SQL cannot get
     /// here; SQLite's defensive mode keeps it off shadow tables in any case.

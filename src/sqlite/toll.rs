@@ -70,6 +70,7 @@ pub(super) struct Before {
 struct Counted {
     kind: ObjectKind,
     rowless: bool,
+    may_change: bool,
     rows: i64,
 }
 
@@ -98,7 +99,7 @@ impl Before {
                 continue;
             };
             let rows = rows_of(conn, name, kind)?.unwrap_or(0);
-            tables.insert(name.clone(), Counted { kind, rowless, rows });
+            tables.insert(name.clone(), Counted { kind, rowless, may_change: judged.may_change(name), rows });
         }
         Ok(Self { tables, structural: facts.structural.clone() })
     }
@@ -129,7 +130,9 @@ impl Before {
                 table.added = to_u64(delta);
                 if counted.rowless {
                     unseen -= delta.abs();
-                    rowless.push(toll.tables.len());
+                    if counted.may_change {
+                        rowless.push(toll.tables.len());
+                    }
                 } else if self.tables.len() == 1 {
                     table.changed = ran.changes.saturating_sub(delta.unsigned_abs());
                 }

@@ -91,6 +91,10 @@ fn flags_come_before_the_environment_and_that_before_defaults() {
         ("", "INDELIBLE_SEARCH_CANDIDATES=9", "search-candidates", "9"),
         ("", "", "snapshots", "5"),
         ("--snapshots 0", "", "snapshots", "0"),
+        ("", "", "confirm", "None"),
+        ("--confirm destructive", "INDELIBLE_CONFIRM=none", "confirm", "Destructive"),
+        ("", "INDELIBLE_CONFIRM=destructive", "confirm", "Destructive"),
+        ("", "INDELIBLE_CONFIRM=", "confirm", "None"),
         ("", "", "snapshot-dir", "/d.snapshots"),
         ("--snapshot-dir /s", "", "snapshot-dir", "/s"),
         ("", "", "audit-log", "None"),
@@ -128,6 +132,7 @@ fn a_bad_value_is_one_line_with_flag_value_and_rule() {
         ("--db d --query-timeout 1e-12", "", format!("--query-timeout `1e-12`: {day}")),
         ("--db d --query-timeout 86401", "", format!("--query-timeout `86401`: {day}")),
         ("--db d", "INDELIBLE_QUERY_TIMEOUT=x", format!("INDELIBLE_QUERY_TIMEOUT `x`: {day}")),
+        ("--db d --confirm yes", "", "--confirm `yes`: must be none or destructive".to_owned()),
         (
             "--db d --busy-timeout -1",
             "",
