@@ -350,7 +350,14 @@ mod counts {
                     "- w: 1 row changed (it has 3 rows)",
                 ],
             ),
-            ("REPLACE INTO a VALUES (9, 'x')", &["- a: 1 row removed, 1 row added (it has 3 rows)"]),
+            (
+                "REPLACE INTO a VALUES (9, 'x')",
+                &[
+                    "- a: 1 row removed, 1 row added (it has 3 rows)",
+                    "- b: 2 rows removed (it has 3 rows)",
+                    "- c: 2 rows changed (it has 3 rows)",
+                ],
+            ),
             (
                 "UPDATE OR REPLACE a SET v = 'y'",
                 &[
