@@ -376,7 +376,7 @@ mod counts {
             ("DELETE FROM f WHERE f MATCH 'one'", &["- f: 1 row removed (it has 2 rows)"]),
             ("UPDATE f SET t = 'x'", &["- f: 2 rows changed (it has 2 rows)"]),
             ("DROP TABLE plain", &["- DROP TABLE plain", "- plain: 4 rows removed (it has 4 rows)"]),
-            ("DROP TABLE f", &["- DROP TABLE f", "- f: 2 rows removed (it has 2 rows)"]),
+            ("DROP TABLE f", &["- DROP TABLE of a virtual table f", "- f: 2 rows removed (it has 2 rows)"]),
             ("DROP TRIGGER keep", &["- DROP TRIGGER keep"]),
             (
                 "ALTER TABLE plain RENAME TO n",

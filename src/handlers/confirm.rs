@@ -4,15 +4,19 @@
 //! How a question reaches a person is the confirmer's to know. Nothing here holds the turn while a person
 //! thinks; callers give it back before they ask.
 
-use super::{Call, Reply, cancelled};
-use crate::confirm::{Question, Said};
+use super::{Call, Core, Reply, cancelled};
+use crate::config::Confirm;
+use crate::confirm::{Confirmer, Question, Said};
 use crate::error::{ErrorCode, ToolError};
 use crate::generated::ACTION_WORDS;
 use crate::render::cap_text;
 use crate::sqlite::toll::{TableToll, Toll};
+use crate::surface::ActiveTool;
+use crate::worker::protocol::Work;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How often one call asks: the counts may change while a person thinks.
 pub const MOST_QUESTIONS: u32 = 3;
@@ -31,7 +35,31 @@ pub enum Consent {
     Pending(Reply),
 }
 
+/// A call's way to a person.
+#[derive(Default)]
+pub(super) struct Person {
+    confirmer: Option<Arc<dyn Confirmer>>,
+    /// Questions that this call has put.
+    asked: AtomicU32,
+}
+
+impl Core {
+    /// Whether a person must agree before this tool changes anything.
+    #[must_use]
+    pub fn must_ask(&self, tool: &ActiveTool) -> bool {
+        self.settings.confirm == Confirm::Destructive
+            && (tool.policy.policy().snapshots_first || tool.spec.annotations.destructive)
+    }
+}
+
 impl Call<'_> {
+    /// The same with somebody who can ask a person.
+    #[must_use]
+    pub fn with_confirmer(mut self, confirmer: Option<Arc<dyn Confirmer>>) -> Self {
+        self.person.confirmer = confirmer;
+        self
+    }
+
     /// Whether a person must agree before this call changes anything.
     #[must_use]
     pub fn must_ask(&self) -> bool {
@@ -43,7 +71,7 @@ impl Call<'_> {
     /// # Errors
     /// The call came with another answer to it.
     pub fn has_consent(&self, question: &Question) -> Result<bool, ToolError> {
-        match self.confirmer.as_ref().and_then(|confirmer| confirmer.at_hand(question)) {
+        match self.person.confirmer.as_ref().and_then(|confirmer| confirmer.at_hand(question)) {
             Some(said) => self.heard(said).map(|()| true),
             None => Ok(false),
         }
@@ -54,10 +82,11 @@ impl Call<'_> {
     /// # Errors
     /// The person did not agree or could not be asked, the call was cancelled, or it has asked too often.
     pub async fn ask(&self, question: Question) -> Result<Consent, ToolError> {
-        let Some(confirmer) = &self.confirmer else {
+        let Some(confirmer) = &self.person.confirmer else {
             return Err(self.not_asked("nobody can be asked here"));
         };
-        let before = self.asked.fetch_add(1, Ordering::Relaxed).saturating_add(confirmer.asked_before());
+        let before =
+            self.person.asked.fetch_add(1, Ordering::Relaxed).saturating_add(confirmer.asked_before());
         if before >= MOST_QUESTIONS {
             return Err(ToolError::new(
                 ErrorCode::Busy,
@@ -77,6 +106,16 @@ impl Call<'_> {
             return Ok(Consent::Pending(Reply { question: Some(question), ..Reply::text(words, None) }));
         }
         self.heard(said).map(|()| Consent::Given)
+    }
+
+    /// No change that a person must agree to goes to a worker without what they agreed to.
+    pub(super) fn check_agreed(&self, work: &Work) -> Result<(), ToolError> {
+        if self.must_ask() && matches!(work, Work::Change { agreed: None, .. }) {
+            let words =
+                "nobody was asked before the change, so it was not run; this is a fault in the server";
+            return Err(ToolError::new(ErrorCode::Declined, words));
+        }
+        Ok(())
     }
 
     /// What an answer means.

@@ -7,6 +7,7 @@
 pub mod chain;
 pub mod confirm;
 pub mod explore;
+pub mod prompts;
 pub mod query;
 pub mod resources;
 pub mod rows;
@@ -17,8 +18,8 @@ pub mod structured;
 pub mod view;
 
 use crate::audit::{AuditRow, timestamp};
-use crate::config::{Confirm, Settings};
-use crate::confirm::{Confirmer, Question};
+use crate::config::Settings;
+use crate::confirm::Question;
 use crate::error::{ErrorCode, ToolError};
 use crate::generated::{ACTION_WORDS, MANIFEST_SHA256, POLICY_SHA256, PolicyId};
 use crate::outcome::ProgressReporter;
@@ -35,9 +36,10 @@ use crate::surface::{ActiveTool, Surface};
 use crate::worker::pool::{Attend, JobError, Pool, Terms};
 use crate::worker::protocol::{Answer, Work};
 use serde_json::{Map, Value};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 // The generated dispatch: from a tool or resource to its handler.
@@ -68,6 +70,7 @@ pub struct Core {
     /// Whether a row with the digests of manifest and policy is in the log.
     digests_logged: AtomicBool,
     calls: AtomicU64,
+    schema_changes: watch::Sender<u64>,
 }
 
 impl Core {
@@ -92,7 +95,19 @@ impl Core {
             audit_log,
             digests_logged: AtomicBool::new(false),
             calls: AtomicU64::new(0),
+            schema_changes: watch::Sender::new(0),
         }
+    }
+
+    /// Counts a change to the list of tables and views made through this server.
+    pub fn schema_changed(&self) {
+        self.schema_changes.send_modify(|changes| *changes += 1);
+    }
+
+    /// Tells of every such change from now on.
+    #[must_use]
+    pub fn schema_changes(&self) -> watch::Receiver<u64> {
+        self.schema_changes.subscribe()
     }
 
     /// The caps of every text result.
@@ -103,13 +118,6 @@ impl Core {
             max_result_bytes: size(self.settings.max_result_bytes),
             max_cell_chars: size(self.settings.max_cell_chars),
         }
-    }
-
-    /// Whether a person must agree before this tool changes anything.
-    #[must_use]
-    pub fn must_ask(&self, tool: &ActiveTool) -> bool {
-        self.settings.confirm == Confirm::Destructive
-            && (tool.policy.policy().snapshots_first || tool.spec.annotations.destructive)
     }
 
     /// The name of the active tool that runs statements under a policy.
@@ -160,10 +168,7 @@ pub struct Call<'a> {
     pub cancel: CancellationToken,
     /// Where to report progress, if the client asked.
     pub progress: Option<ProgressReporter>,
-    /// Who can ask a person, if somebody can.
-    pub confirmer: Option<Arc<dyn Confirmer>>,
-    /// Questions that this call has put.
-    asked: AtomicU32,
+    person: confirm::Person,
     number: u64,
     began: Instant,
     ts: String,
@@ -195,20 +200,12 @@ impl<'a> Call<'a> {
             policy,
             cancel,
             progress,
-            confirmer: None,
-            asked: AtomicU32::new(0),
+            person: confirm::Person::default(),
             number,
             began: Instant::now(),
             ts,
             notes: Mutex::default(),
         }
-    }
-
-    /// The same with somebody who can ask a person.
-    #[must_use]
-    pub fn with_confirmer(mut self, confirmer: Option<Arc<dyn Confirmer>>) -> Self {
-        self.confirmer = confirmer;
-        self
     }
 
     /// How the active profile shows results.
@@ -292,12 +289,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// Whatever ended it, in words; after a worker's death they say whether the change was committed.
     pub async fn write(&self, work: Work, turn: &TurnGuard) -> Result<Answer, ToolError> {
-        if self.must_ask() && matches!(work, Work::Change { agreed: None, .. }) {
-            return Err(ToolError::new(
-                ErrorCode::Declined,
-                "nobody was asked before the change, so it was not run; this is a fault in the server",
-            ));
-        }
+        self.check_agreed(&work)?;
         let attend = LogKeeper { core: self.core, turn: Some(turn) };
         let changes = !matches!(work, Work::Check { .. } | Work::Try { .. });
         match self.core.pool.write(work, &self.terms(), &attend).await {

@@ -73,6 +73,8 @@ pub enum Refusal {
     },
     /// Not one SELECT or VALUES.
     NotSelect,
+    /// A statement that returns nothing to read.
+    NothingToRead,
 }
 
 impl Refusal {
@@ -80,6 +82,12 @@ impl Refusal {
     #[must_use]
     pub fn action(action: &Action) -> Self {
         Self::Action { kind: action.kind, object: action.object.clone(), accessor: action.accessor.clone() }
+    }
+
+    /// The refusal of a temporary object.
+    #[must_use]
+    pub fn temporary(object: &str) -> Self {
+        Self::Action { kind: ActionKind::CreateTempTable, object: object.to_owned(), accessor: None }
     }
 
     /// The words for an agent that called `tool`.
@@ -97,6 +105,10 @@ impl Refusal {
         let send_to = |policy: &str, text: String| match elsewhere(policy) {
             Some(name) => format!("{text}; use {name}"),
             None => format!("{text}; no tool of this server does this"),
+        };
+        let or_send_to = |policy: &str, text: String| match elsewhere(policy) {
+            Some(name) => format!("{text}, or use {name}"),
+            None => text,
         };
         match self {
             Self::Action { kind, accessor, .. } => {
@@ -156,12 +168,18 @@ impl Refusal {
                 );
                 refused(send_to("destroy", format!("{what} is not allowed in {tool}")))
             }
-            Self::Overwrites { rows, cap } => refused(send_to(
+            Self::Overwrites { rows, cap } => refused(or_send_to(
                 "destroy",
                 format!(
-                    "the statement would overwrite {rows} existing rows, more than {cap}; it was rolled back. narrow it with WHERE"
+                    "the statement would overwrite {rows} existing rows, more than {cap}, and was rolled back; narrow it with WHERE"
                 ),
             )),
+            Self::NothingToRead => ToolError::new(
+                ErrorCode::NotSelect,
+                format!(
+                    "{tool} takes one statement that reads: SELECT, VALUES, WITH, EXPLAIN or an inspecting PRAGMA"
+                ),
+            ),
             Self::NotSelect => ToolError::new(
                 ErrorCode::NotSelect,
                 format!("{tool} takes one SELECT, VALUES or WITH ... SELECT statement"),

@@ -1,26 +1,27 @@
 //! Questions to the person at the client, in both ways the protocol has.
 //!
-//! Up to 2025-11-25 the server sends `elicitation/create` while the call waits ([`Dialog`]). From 2026-07-28 on
+//! Up to 2025-11-25 the server sends `elicitation/create` while the call waits (`dialog`). From 2026-07-28 on
 //! the call ends with `input_required` and a sealed state, and is made again with the answer ([`Round`];
 //! <https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr>). It does not know what the
 //! questions are about.
 
+use super::dialog::{Dialog, Place};
 use crate::confirm::{Confirmer, Question, Said};
 use futures::future::BoxFuture;
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientCapabilities, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ClientCapabilities, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
     ElicitationSchema, InputRequest, InputRequiredResult, InputResponses, RequestStateCodec,
-    RequestStateError, SealOptions, ServerRequest,
+    RequestStateError, SealOptions,
 };
-use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
+use rmcp::service::RequestContext;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -40,7 +41,7 @@ pub(super) struct Questions {
     /// States that were handed out and not yet used: the id, and when it expires.
     out: Mutex<HashMap<u64, Instant>>,
     ids: AtomicU64,
-    dialogs: Arc<Semaphore>,
+    dialogs: Semaphore,
 }
 
 /// What a sealed state holds. Tool and arguments are bound to it beside, as associated data.
@@ -66,7 +67,7 @@ impl Questions {
             patience,
             out: Mutex::default(),
             ids: AtomicU64::new(0),
-            dialogs: Arc::new(Semaphore::new(MOST_OPEN)),
+            dialogs: Semaphore::new(MOST_OPEN),
         }
     }
 
@@ -121,6 +122,16 @@ impl Questions {
         Ok(InputRequiredResult::new(Some(requests), Some(sealed)))
     }
 
+    /// How long a person may take.
+    pub(super) fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    /// The room for questions that are open while their calls wait.
+    pub(super) fn dialogs(&self) -> &Semaphore {
+        &self.dialogs
+    }
+
     fn hand_out(&self, id: u64) {
         let now = Instant::now();
         let mut out = self.states();
@@ -139,14 +150,31 @@ impl Questions {
     }
 }
 
+/// A call's way to the person, by what its client can do.
+pub(super) fn confirmer(
+    questions: &Arc<Questions>,
+    round: Round,
+    context: &RequestContext<RoleServer>,
+    cancel: &CancellationToken,
+    place: &Arc<Place>,
+) -> Arc<dyn Confirmer> {
+    if !shows_forms(context.client_capabilities()) {
+        Arc::new(NoForms)
+    } else if context.protocol_version().is_some_and(|version| !version.has_initialize()) {
+        Arc::new(round)
+    } else {
+        Arc::new(Dialog::new(Arc::clone(questions), context.peer.clone(), cancel.clone(), Arc::clone(place)))
+    }
+}
+
 /// Whether a client can show a form. One that names neither form nor URL means forms (2025-06-18 had no others).
-pub(super) fn shows_forms(capabilities: Option<ClientCapabilities>) -> bool {
+fn shows_forms(capabilities: Option<ClientCapabilities>) -> bool {
     let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation);
     elicitation.is_some_and(|elicitation| elicitation.form.is_some() || elicitation.url.is_none())
 }
 
 /// For clients that cannot show a form.
-pub(super) struct NoForms;
+struct NoForms;
 
 impl Confirmer for NoForms {
     fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Said> {
@@ -186,89 +214,8 @@ impl Confirmer for Round {
     }
 }
 
-/// One call's way to the person, up to 2025-11-25.
-pub(super) struct Dialog {
-    questions: Arc<Questions>,
-    peer: Peer<RoleServer>,
-    cancel: CancellationToken,
-    place: Arc<Place>,
-}
-
-impl Dialog {
-    /// For a call with this token, which gives up its place while the person thinks.
-    pub(super) fn new(
-        questions: Arc<Questions>,
-        peer: Peer<RoleServer>,
-        cancel: CancellationToken,
-        place: Arc<Place>,
-    ) -> Self {
-        Self { questions, peer, cancel, place }
-    }
-
-    async fn put(&self, question: &Question) -> Said {
-        let unsupported = |why: &str| Said::Unsupported(why.to_owned());
-        let Ok(_open) = self.questions.dialogs.try_acquire() else {
-            return unsupported("too many questions wait for an answer; try again later");
-        };
-        let params = match form(question) {
-            Ok(params) => params,
-            Err(error) => return Said::Unsupported(error.to_string()),
-        };
-        let request = ServerRequest::ElicitRequest(ElicitRequest::new(params));
-        // Sent from the call's own task: the library ties it to the call by that.
-        let sent = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
-        let Ok(mut handle) = sent else { return unsupported("the client is gone") };
-        let (said, why) = tokio::select! {
-            answer = &mut handle.rx => return said_by(answer.unwrap_or(Err(ServiceError::TransportClosed))),
-            () = self.cancel.cancelled() => (Said::Cancelled, "the call was cancelled"),
-            () = tokio::time::sleep(self.questions.patience) => (Said::Expired, "no answer in time"),
-        };
-        // So that the client takes the form away. Not waited for: at the end nobody sends it any more.
-        tokio::spawn(handle.cancel(Some(why.to_owned())));
-        said
-    }
-}
-
-impl Confirmer for Dialog {
-    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {
-        Box::pin(async {
-            self.place.leave();
-            let said = self.put(question).await;
-            tokio::select! {
-                () = self.place.take() => {}
-                () = self.cancel.cancelled() => {}
-            }
-            said
-        })
-    }
-}
-
-/// A call's place among those that run at once.
-pub(super) struct Place {
-    places: Arc<Semaphore>,
-    held: Mutex<Option<OwnedSemaphorePermit>>,
-}
-
-impl Place {
-    /// Not yet taken.
-    pub(super) fn among(places: &Arc<Semaphore>) -> Self {
-        Self { places: Arc::clone(places), held: Mutex::default() }
-    }
-
-    /// Waits for a place; it is given back when this is dropped.
-    pub(super) async fn take(&self) {
-        // The semaphore is never closed.
-        let permit = Arc::clone(&self.places).acquire_owned().await.ok();
-        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = permit;
-    }
-
-    fn leave(&self) {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).take();
-    }
-}
-
 /// The question as a form with one box to tick.
-fn form(question: &Question) -> Result<ElicitRequestParams, serde_json::Error> {
+pub(super) fn form(question: &Question) -> Result<ElicitRequestParams, serde_json::Error> {
     let schema = json!({
         "type": "object",
         "properties": {CONFIRM: {
@@ -286,28 +233,12 @@ fn form(question: &Question) -> Result<ElicitRequestParams, serde_json::Error> {
     })
 }
 
-fn said_by(answer: Result<ClientResult, ServiceError>) -> Said {
-    match answer {
-        Ok(ClientResult::ElicitResult(result)) => verdict(&result),
-        // The library reads an answer as the first kind that fits it.
-        Ok(other) => {
-            let result = serde_json::to_value(other).ok().and_then(|value| said_in(Some(&value)?));
-            result
-                .unwrap_or_else(|| Said::Unsupported("the client's answer is no answer to a form".to_owned()))
-        }
-        Err(ServiceError::McpError(error)) => {
-            let words = crate::render::one_line(&error.message, 200);
-            Said::Unsupported(format!("the client answered with error {}: {words}", error.code.0))
-        }
-        Err(_) => Said::Unsupported("the client is gone".to_owned()),
-    }
-}
-
-fn said_in(value: &Value) -> Option<Said> {
+/// What a person said, by a result of `elicitation/create`; none where it is no such result.
+pub(super) fn said_in(value: &Value) -> Option<Said> {
     serde_json::from_value::<ElicitResult>(value.clone()).ok().map(|result| verdict(&result))
 }
 
-fn verdict(result: &ElicitResult) -> Said {
+pub(super) fn verdict(result: &ElicitResult) -> Said {
     match result.action {
         ElicitationAction::Accept => {
             let ticked = result.content.as_ref().and_then(|content| content.get(CONFIRM)?.as_bool());

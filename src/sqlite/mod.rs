@@ -5,8 +5,8 @@
 //! Agent SQL, in a worker process, behind the authorizer, limits and a watch:
 //! - [`guard`], [`watch`], [`objects`], [`fault`], [`params`]: the connection and how a statement gets onto it
 //! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`], [`sample`], [`plan`]: what runs on it
-//! - [`overwrites`], [`toll`], [`text_command`]: what a change overwrites, what it takes, what an insert into a
-//!   full-text table asks for
+//! - [`overwrites`], [`seen`], [`program`], [`toll`], [`text_command`]: what a change overwrites, what it takes, what
+//!   an insert into a full-text table asks for
 //!
 //! The server's own connections, fixed SQL only:
 //! - [`open`], [`diagnose`]: opening, and what is wrong with a file that cannot be served
@@ -34,11 +34,13 @@ pub mod outsider;
 pub mod overwrites;
 pub mod params;
 pub mod plan;
+pub mod program;
 pub mod query;
 pub mod readout;
 mod rows;
 pub mod sample;
 pub mod search_rows;
+pub mod seen;
 pub mod stored_sql;
 pub mod tables;
 pub mod text_command;

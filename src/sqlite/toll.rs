@@ -9,7 +9,7 @@
 
 use super::guard::Judged;
 use super::objects::{Catalog, quoted};
-use super::overwrites::Seen;
+use super::seen::{Seen, Tally};
 use crate::policy::ActionKind;
 use crate::policy::decide::{ObjectKind, Objects};
 use rusqlite::Connection;
@@ -124,7 +124,7 @@ impl Before {
             };
             let tally =
                 hooked.iter().find(|(seen, _)| seen.eq_ignore_ascii_case(name)).map(|(_, tally)| *tally);
-            let (inserts, updates, deletes) = tally.unwrap_or_default();
+            let Tally { inserts, updates, deletes, .. } = tally.unwrap_or_default();
             if counted.kind == ObjectKind::Virtual || counted.rowless {
                 table.removed = to_u64(-delta);
                 table.added = to_u64(delta);
@@ -145,7 +145,7 @@ impl Before {
             }
             toll.tables.push(table);
         }
-        for (name, (inserts, updates, deletes)) in hooked {
+        for (name, Tally { inserts, updates, deletes, .. }) in hooked {
             let known = self.tables.keys().any(|known| known.eq_ignore_ascii_case(&name));
             let of_sqlite = name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("sqlite_"));
             if known || of_sqlite || self.keeps(&name) {

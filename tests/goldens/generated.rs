@@ -1006,7 +1006,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "c07b1508adefa65d2e80ad4c662d168d5bcf5de22ae36c5e56c2fc8e067bbfd5";
+pub const MANIFEST_SHA256: &str = "6040015cad9afdd5dc81341d207cd500392f4da8f6f4784c895df677b5ff2670";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
 pub const POLICY_SHA256: &str = "2682976a1cf49839de2c9337c3d0c8abd5801e0e1a5b7b3806de474500723546";

@@ -21,6 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A server about to be started.
 pub(crate) struct Server {
     command: Command,
+    database: Option<PathBuf>,
     sockets: bool,
 }
 
@@ -34,6 +35,7 @@ impl Server {
     pub(crate) fn at(path: &Path) -> Self {
         let mut server = Self::bare();
         server.command.arg("--db").arg(path);
+        server.database = Some(path.to_owned());
         server
     }
 
@@ -45,7 +47,7 @@ impl Server {
                 command.env_remove(name);
             }
         }
-        Self { command, sockets: false }
+        Self { command, database: None, sockets: false }
     }
 
     pub(crate) fn flags<S: AsRef<OsStr>>(mut self, flags: &[S]) -> Self {
@@ -108,6 +110,8 @@ impl Server {
         gather(child.stderr.take().unwrap(), Arc::clone(&stderr));
         Client {
             child,
+            database: self.database,
+            calls: 0,
             input: Some(input),
             lines: read_lines(output),
             early: HashMap::new(),
@@ -146,7 +150,7 @@ impl Server {
 
 /// The one line on stderr of a program that could not start.
 #[track_caller]
-pub(crate) fn error_line(stderr: &[u8]) -> String {
+fn error_line(stderr: &[u8]) -> String {
     let text = String::from_utf8(stderr.to_vec()).unwrap();
     assert_eq!(text.lines().count(), 1, "one line on stderr: {text}");
     let line = text.trim_end();
@@ -156,6 +160,8 @@ pub(crate) fn error_line(stderr: &[u8]) -> String {
 /// A running server and the client's end of it. Dropping it kills the server.
 pub(crate) struct Client {
     child: Child,
+    database: Option<PathBuf>,
+    calls: i64,
     input: Option<Box<dyn Write + Send>>,
     lines: Receiver<String>,
     early: HashMap<i64, Value>,
@@ -275,6 +281,7 @@ impl Client {
     /// Sends a tool call and returns its id.
     #[track_caller]
     pub(crate) fn send_call(&mut self, tool: &str, arguments: Value) -> i64 {
+        self.calls += 1;
         self.send("tools/call", json!({"name": tool, "arguments": arguments}))
     }
 
@@ -300,9 +307,25 @@ impl Client {
         Answer::of(message, asked)
     }
 
+    /// Reads; what reads the log does so once the rows of all calls before are in it.
     #[track_caller]
     pub(crate) fn read(&mut self, sql: &str) -> Answer {
+        if ["query_log", "query_errors"].iter().any(|name| sql.contains(name)) {
+            self.wait_for_the_log();
+        }
         self.call("read_query", json!({"query": sql}))
+    }
+
+    /// The server itself waits for a tenth of a second at most, which a loaded machine may exceed.
+    fn wait_for_the_log(&self) {
+        let Some(path) = &self.database else { return };
+        let connection = rusqlite::Connection::open(path).unwrap();
+        connection.busy_timeout(Duration::from_secs(20)).unwrap();
+        let rows = "SELECT count(*) FROM query_log WHERE session = (SELECT session FROM query_log ORDER BY id DESC LIMIT 1)";
+        let there = || {
+            connection.query_row(rows, [], |row| row.get::<_, i64>(0)).is_ok_and(|rows| rows >= self.calls)
+        };
+        super::wait_until(there);
     }
 
     #[track_caller]
@@ -339,12 +362,23 @@ impl Client {
             std::thread::sleep(Duration::from_millis(2));
         };
         let took = closed.elapsed();
-        let mut said: Vec<Value> = self.early.drain().map(|(_, message)| message).collect();
-        said.append(&mut self.notices);
+        let mut said = std::mem::take(&mut self.notices);
+        said.extend(self.early.drain().map(|(_, message)| message));
         while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
             said.push(parse(&line));
         }
         Ended { status, took, said }
+    }
+
+    /// The same, and all that the server said on stderr.
+    #[track_caller]
+    pub(crate) fn close_with_stderr(self) -> (String, Ended) {
+        let stderr = Arc::clone(&self.stderr);
+        let ended = self.close();
+        // The last lines may still be on their way through the thread that gathers them.
+        std::thread::sleep(Duration::from_millis(100));
+        let said = stderr.lock().unwrap().clone();
+        (said, ended)
     }
 
     /// Kills the server without a word.
