@@ -4,7 +4,8 @@
 //! How a question reaches a person is the confirmer's to know. Nothing here holds the turn while a person
 //! thinks; callers give it back before they ask.
 
-use super::{Call, Core, Reply, cancelled};
+use super::words::cancelled;
+use super::{Call, Core, Reply};
 use crate::config::Confirm;
 use crate::confirm::{Confirmer, Question, Said};
 use crate::error::{ErrorCode, ToolError};

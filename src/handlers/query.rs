@@ -54,7 +54,7 @@ pub async fn read(call: &Call<'_>, input: ReadInput) -> Result<Reply, ToolError>
     call.note_query(&input.query);
     call.note("limit", input.limit);
     note_params(call, input.params.as_ref());
-    let params = Params::from_json(input.params.as_ref())?;
+    let params = Params::from_json(input.params)?;
     let work = Work::Read {
         sql: input.query,
         params,
@@ -80,7 +80,7 @@ pub async fn read(call: &Call<'_>, input: ReadInput) -> Result<Reply, ToolError>
 pub async fn write(call: &Call<'_>, input: WriteInput) -> Result<Reply, ToolError> {
     call.note_query(&input.query);
     note_params(call, input.params.as_ref());
-    let params = Params::from_json(input.params.as_ref())?;
+    let params = Params::from_json(input.params)?;
     let turn = call.turn().await?;
     let changed = change(call, input.query, params, None, &turn).await?.ok_or_else(unexpected_answer)?;
     Ok(reply(&changed, ""))
@@ -91,15 +91,17 @@ pub async fn write(call: &Call<'_>, input: WriteInput) -> Result<Reply, ToolErro
 /// # Errors
 /// As the worker says; a snapshot that fails; a person who does not agree. Reason and snapshot are named
 /// when the statement fails after one.
-pub async fn destroy(call: &Call<'_>, input: DestroyInput) -> Result<Reply, ToolError> {
+pub async fn destroy(call: &Call<'_>, mut input: DestroyInput) -> Result<Reply, ToolError> {
     call.note_query(&input.query);
     call.note("reason", input.reason.as_str());
     note_params(call, input.params.as_ref());
     required_text("reason", &input.reason)?;
-    let params = Params::from_json(input.params.as_ref())?;
+    let given = input.params.take();
     if call.must_ask() {
-        return destroy_if_agreed(call, input, params).await;
+        input.params.clone_from(&given);
+        return destroy_if_agreed(call, input, Params::from_json(given)?).await;
     }
+    let params = Params::from_json(given)?;
     let turn = call.turn().await?;
     call.write(Work::Check { sql: input.query.clone(), params: params.clone() }, &turn).await?;
     match behind_snapshot(call, &input, params, None, &turn).await? {

@@ -250,7 +250,11 @@ pub(super) fn table_names(catalog: &Catalog) -> Vec<String> {
 pub(super) fn unknown_table(table: &str, names: &[String]) -> Fault {
     Fault::error(
         ErrorCode::UnknownTable,
-        format!("there is no table or view `{table}`; {}; list_tables shows them all", near(table, names)),
+        format!(
+            "there is no table or view `{}`; {}; list_tables shows them all",
+            crate::render::one_line(table, 80),
+            near(table, names)
+        ),
     )
 }
 
@@ -263,7 +267,8 @@ pub(super) fn near(wanted: &str, names: &[String]) -> String {
         .filter(|(score, _)| *score > 0.8)
         .collect();
     close.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let list = |names: Vec<&String>| names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+    let shown = |name: &&String| format!("`{}`", crate::render::one_line(name, 80));
+    let list = |names: Vec<&String>| names.iter().map(shown).collect::<Vec<_>>().join(", ");
     if names.is_empty() {
         "there are none".to_owned()
     } else if close.is_empty() {
