@@ -197,7 +197,8 @@ mod handshake {
         let id = client.send_call("destructive_query", arguments(DELETE));
         let (_, question) = asked(&mut client);
         let other = bench.open();
-        other.busy_timeout(Duration::ZERO).unwrap();
+        // Long enough for a log row of the server's to be committed, and far from a person's time.
+        other.busy_timeout(Duration::from_secs(2)).unwrap();
         other.execute_batch("BEGIN EXCLUSIVE; UPDATE notes SET score = 7 WHERE id = 1; COMMIT").unwrap();
         client.write("INSERT INTO tags(note_id, tag) VALUES (1, 'meanwhile')").ok();
         client.call("append_event", json!({"content": "meanwhile"})).ok();
@@ -625,7 +626,8 @@ mod rounds {
         let mut client = serve(&bench);
         let (state, _) = asks(&call(&mut client, arguments(DELETE), json!({})));
         let other = bench.open();
-        other.busy_timeout(Duration::ZERO).unwrap();
+        // Long enough for a log row of the server's to be committed, and far from a person's time.
+        other.busy_timeout(Duration::from_secs(2)).unwrap();
         other.execute_batch("BEGIN EXCLUSIVE; UPDATE notes SET score = 7 WHERE id = 1; COMMIT").unwrap();
         let done = call(&mut client, arguments(DELETE), with_state(&state, yes()));
         assert_eq!(done["result"]["isError"], json!(false), "{done}");

@@ -80,7 +80,7 @@ async fn a_question_without_an_answer_is_taken_back_in_time() {
         (&question["method"], &question["params"]["message"]),
         (&json!("elicitation/create"), &json!("may I?"))
     );
-    let mut said = vec![client.answer().await, client.answer().await];
+    let mut said = [client.answer().await, client.answer().await];
     said.sort_by_key(|message| message["id"].is_null());
     assert_eq!(said[0]["result"]["content"][0]["text"], json!("Expired"));
     assert_eq!(said[1]["method"], json!("notifications/cancelled"));
