@@ -6,10 +6,13 @@
 mod toy;
 
 use indelible::cli::{self, Program, Verdict};
-use indelible::config::{Profile, Settings};
+use indelible::config::{Profile, Resolved, Settings};
+use indelible::doctor::{self, Report};
 use indelible::error::{EXIT_UNREADABLE, StartError};
 use indelible::logging;
+use indelible::server::Service;
 use indelible::spec::model::Defaults;
+use serde_json::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -55,6 +58,14 @@ impl Program for ToyProgram {
         }
         let intact = expect_head.is_none_or(|head| head.bytes().all(|digit| digit == b'0'));
         Ok(Verdict { text: format!("intact: {intact}"), intact })
+    }
+
+    fn doctor(&self, resolved: &Resolved) -> Report {
+        doctor::examine(resolved)
+    }
+
+    fn tools(&self, _: &Settings) -> Result<Vec<Value>, StartError> {
+        Ok(Toy::default().descriptors())
     }
 
     fn demo(&self, _: Option<PathBuf>, _: Option<&str>) -> Result<(), StartError> {

@@ -2,9 +2,10 @@
 //!
 //! It binds `cli/` to [`App`]; it parses no flags and prints nothing.
 
-use crate::app::App;
+use crate::app::{App, surface_settings};
 use crate::cli::{Program, Verdict};
-use crate::config::{Profile, Settings};
+use crate::config::{Profile, Resolved, Settings};
+use crate::doctor::{self, Report};
 use crate::error::{EXIT_UNREADABLE, StartError};
 use crate::generated::PolicyId;
 use crate::outcome::{
@@ -13,7 +14,7 @@ use crate::outcome::{
 use crate::server::Service;
 use crate::spec::model::ProfileSpec;
 use crate::store::reader::{Reader, Reading};
-use crate::surface::built_in_manifest;
+use crate::surface::{Surface, built_in_manifest};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -65,6 +66,16 @@ impl Program for Indelible {
             text.push_str(&format!("\nthe head is {}, not the expected {head}", verdict.head_hash));
         }
         Ok(Verdict { text, intact: verdict.ok && expected })
+    }
+
+    fn doctor(&self, resolved: &Resolved) -> Report {
+        doctor::examine(resolved)
+    }
+
+    fn tools(&self, settings: &Settings) -> Result<Vec<Value>, StartError> {
+        let (manifest, words) = (built_in_manifest()?, surface_settings(settings));
+        let surface = Surface::new(&manifest, &settings.profile, &words, settings.read_only)?;
+        Ok(surface.descriptors().to_vec())
     }
 
     fn demo(&self, db: Option<PathBuf>, profile: Option<&str>) -> Result<(), StartError> {

@@ -14,16 +14,19 @@
 //! - [`ledger`]: the writing connection: events, checkpoints, audit rows
 //! - [`readout`]: the reading connection: one consistent view of events and checkpoints
 //! - snapshots: [`mod@copy`]
+//! - [`checkup`], [`header`]: what a file holds and whether it is sound, for `indelible doctor`
 //!
 //! For the demo: [`music_store`] writes its file, [`outsider`] tampers with a copy of it.
 //!
 //! Nothing here speaks MCP, knows tools by name, or holds a queue or a thread.
 
 pub mod bootstrap;
+pub mod checkup;
 pub mod copy;
 pub mod diagnose;
 pub mod fault;
 pub mod guard;
+pub mod header;
 pub mod introspect;
 mod judge;
 pub mod ledger;

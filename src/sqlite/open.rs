@@ -118,6 +118,33 @@ pub(super) fn for_checking(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// Opens a file, which must exist, to look it over: as any reader, and without moving what stands in the -wal
+/// into the file at the end, which the last connection would else do.
+///
+/// # Errors
+/// SQLite's.
+pub(super) fn for_checkup(path: &Path, busy_timeout: Duration) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(busy_timeout)?;
+    harden(&connection)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.execute_batch("PRAGMA query_only=ON")?;
+    Ok(connection)
+}
+
+/// The same for a file that is in WAL mode and has no -wal: it is read without locks, and gets neither -wal nor
+/// -shm.
+///
+/// # Errors
+/// SQLite's.
+pub(super) fn for_checkup_alone(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = immutable(path)?;
+    harden(&connection)?;
+    connection.execute_batch("PRAGMA query_only=ON")?;
+    Ok(connection)
+}
+
 /// Opens a file that nobody writes: without locks, and without making -wal and -shm for it
 /// (<https://sqlite.org/uri.html#uriimmutable>).
 ///

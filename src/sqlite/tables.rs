@@ -201,6 +201,28 @@ pub fn missing(connection: &Connection) -> Result<Missing, SchemaFault> {
     Ok(missing)
 }
 
+/// Everything in the file that has one of the server's names, or hangs on one of its tables, and is not the
+/// server's; in words. [`missing`] stops at the first.
+///
+/// # Errors
+/// SQLite cannot read the schema.
+pub fn foreign_objects(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut foreign = Vec::new();
+    for object in &stored_objects(connection)? {
+        let judged = judge(object).and_then(|()| match (object.kind.as_str(), ours(&object.name)) {
+            ("table", Some(expected)) => columns_are_complete(connection, expected).map(|_| ()),
+            ("index", _) => judge_index(connection, object),
+            _ => Ok(()),
+        });
+        match judged {
+            Ok(()) => {}
+            Err(SchemaFault::Foreign(what)) => foreign.push(what),
+            Err(SchemaFault::Sqlite(error)) => return Err(error),
+        }
+    }
+    Ok(foreign)
+}
+
 /// What the reading connection needs to know of a file it may not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Readable {

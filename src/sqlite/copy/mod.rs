@@ -9,7 +9,12 @@
 
 mod check;
 mod folder;
+mod found;
 mod names;
+
+pub use check::Integrity;
+pub(super) use check::integrity;
+pub use found::{FoundSnapshot, found};
 
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::{diagnose, open};
