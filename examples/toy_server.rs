@@ -5,13 +5,15 @@
 #[path = "../tests/toy/mod.rs"]
 mod toy;
 
-use indelible::cli::{self, Program, Verdict};
+use indelible::cli::{self, Program, ToolsReport, Verdict};
 use indelible::config::{Profile, Resolved, Settings};
 use indelible::doctor::{self, Report};
 use indelible::error::{EXIT_UNREADABLE, StartError};
 use indelible::logging;
+use indelible::outcome::CallContext;
 use indelible::server::Service;
 use indelible::spec::model::Defaults;
+use indelible::sqlite::restore::{Restored, Shown, SnapshotEntry};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,7 +35,7 @@ struct ToyProgram;
 impl Program for ToyProgram {
     type Service = Toy;
 
-    fn profiles(&self) -> Vec<Profile> {
+    fn profiles(&self, _: &[PathBuf], _: Option<&str>) -> Result<Vec<Profile>, StartError> {
         let defaults = Defaults {
             query_timeout: 10.0,
             default_limit: 100,
@@ -41,7 +43,7 @@ impl Program for ToyProgram {
             max_result_bytes: 32_768,
             max_cell_chars: 2000,
         };
-        vec![Profile { id: "toys".to_owned(), defaults, only_reads: false }]
+        Ok(vec![Profile { id: "toys".to_owned(), defaults, only_reads: false }])
     }
 
     async fn open(&self, settings: &Settings) -> Result<Arc<Toy>, StartError> {
@@ -51,20 +53,40 @@ impl Program for ToyProgram {
         }
     }
 
+    async fn tools(&self, _: &Settings, _: bool) -> Result<ToolsReport, StartError> {
+        Err(StartError::failure("toys are not listed"))
+    }
+
     /// Intact when the expected head is all zeros or none is.
     fn verify(&self, settings: &Settings, expect_head: Option<&str>) -> Result<Verdict, StartError> {
         if settings.db.ends_with("broken") {
-            return Err(StartError { exit: EXIT_UNREADABLE, message: "no toys in here".to_owned() });
+            return Err(StartError { exit: EXIT_UNREADABLE, ..StartError::failure("no toys in here") });
         }
         let intact = expect_head.is_none_or(|head| head.bytes().all(|digit| digit == b'0'));
         Ok(Verdict { text: format!("intact: {intact}"), intact })
+    }
+
+    fn snapshots(&self, _: &Settings) -> Result<Vec<SnapshotEntry>, StartError> {
+        Ok(Vec::new())
+    }
+
+    fn snapshot(&self, _: &Settings, _: &str) -> Result<Shown, StartError> {
+        Err(no_snapshots())
+    }
+
+    fn check_snapshot(&self, _: &Settings, _: &str) -> Result<SnapshotEntry, StartError> {
+        Err(no_snapshots())
+    }
+
+    async fn restore(&self, _: &Settings, _: &str, _: &str, _: CallContext) -> Result<Restored, StartError> {
+        Err(no_snapshots())
     }
 
     fn doctor(&self, resolved: &Resolved) -> Report {
         doctor::examine(resolved)
     }
 
-    fn tools(&self, _: &Settings) -> Result<Vec<Value>, StartError> {
+    fn offered_tools(&self, _: &Settings) -> Result<Vec<Value>, StartError> {
         Ok(Toy::default().descriptors())
     }
 
@@ -75,4 +97,8 @@ impl Program for ToyProgram {
     fn worker(&self) -> Result<(), StartError> {
         Err(StartError::failure("toys do not work"))
     }
+}
+
+fn no_snapshots() -> StartError {
+    StartError::failure("toys have no snapshots")
 }

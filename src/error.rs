@@ -13,7 +13,8 @@ pub const EXIT_OK: u8 = 0;
 pub const EXIT_FAILURE: u8 = 1;
 /// Exit status 2: a flag, an environment variable or a configuration file is wrong.
 pub const EXIT_USAGE: u8 = 2;
-/// Exit status 3 of `indelible verify`: the chain is broken, or is not the one `--expect-head` names.
+/// Exit status 3 of `indelible verify`: the chain is broken, or is not the one `--expect-head` names; and of
+/// `indelible snapshots verify`: the snapshot cannot be restored.
 pub const EXIT_BROKEN: u8 = 3;
 /// Exit status 4 of `indelible verify`: the file cannot be read as an Indelible database.
 pub const EXIT_UNREADABLE: u8 = 4;
@@ -151,17 +152,26 @@ pub struct StartError {
     pub exit: u8,
     /// One line: what is wrong and what to do.
     pub message: String,
+    /// Further lines, where several things are wrong at once.
+    pub more: Vec<String>,
 }
 
 impl StartError {
     /// Exit status 1.
     pub fn failure(message: impl Into<String>) -> Self {
-        Self { exit: EXIT_FAILURE, message: message.into() }
+        Self { exit: EXIT_FAILURE, message: message.into(), more: Vec::new() }
     }
 
     /// Exit status 2.
     pub fn usage(message: impl Into<String>) -> Self {
-        Self { exit: EXIT_USAGE, message: message.into() }
+        Self { exit: EXIT_USAGE, message: message.into(), more: Vec::new() }
+    }
+
+    /// Exit status 2, with everything that is wrong in configuration files, a line each.
+    pub fn lines(lines: impl IntoIterator<Item = impl ToString>) -> Self {
+        let mut lines = lines.into_iter().map(|line| line.to_string());
+        let message = lines.next().unwrap_or_default();
+        Self { exit: EXIT_USAGE, message, more: lines.collect() }
     }
 }
 

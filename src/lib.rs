@@ -6,10 +6,11 @@
 //!
 //! - [`error`], [`os_path`], [`spec`]: errors and exit statuses; paths in messages; the YAML model, its checks and diagnostics
 //! - `codegen`: spec to text, for build.rs and tests
-//! - [`config`], [`generated`], [`policy`], [`chain`], [`clients`], [`render`], [`results`], [`search`], [`surface`], [`audit`], [`confirm`], [`outcome`]:
-//!   settings resolved once; what the build made of the YAML files; verdicts over what a statement does; the memory's
-//!   hashes; settings of MCP clients; CSV; patterns and snippets; the active tools and their arguments; a call's log
-//!   row, its question to a person, its surroundings and outcome
+//! - [`config`], [`generated`], [`policy`], [`chain`], [`clients`], [`render`], [`results`], [`search`], [`surface`],
+//!   [`overlay`], [`audit`], [`confirm`], [`outcome`]: settings resolved once; what the build made of the YAML files;
+//!   verdicts over what a statement does; the memory's hashes; settings of MCP clients; CSV; patterns and
+//!   snippets; the active tools, files laid over them and their arguments; a call's log row, its question to a
+//!   person, its surroundings and outcome
 //! - [`sqlite`]: the only place that opens a connection
 //! - [`worker`]: the processes that agent SQL runs in
 //! - [`store`], [`handlers`], [`app`]: the server's own tables; one file per family of tools; what ties them
@@ -34,6 +35,7 @@ pub mod handlers;
 pub mod logging;
 pub mod os_path;
 pub mod outcome;
+pub mod overlay;
 pub mod policy;
 pub mod program;
 pub mod render;

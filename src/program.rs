@@ -2,17 +2,19 @@
 //!
 //! It binds `cli/` to [`App`]; it parses no flags and prints nothing.
 
-use crate::app::{App, surface_settings};
-use crate::cli::{Program, Verdict};
+use crate::app::{App, profile_writes, surface_settings};
+use crate::cli::{Program, ToolLine, ToolsReport, Verdict};
 use crate::config::{Profile, Resolved, Settings};
 use crate::doctor::{self, Report};
 use crate::error::{EXIT_UNREADABLE, StartError};
-use crate::generated::PolicyId;
+use crate::handlers::restore::RestoreInput;
 use crate::outcome::{
     CallContext, CompletionOf, Completions, Offers, Outcome, RequestError, ResourcePage, ResourceText,
 };
-use crate::server::Service;
+use crate::overlay::{self, Effective};
+use crate::server::{SHUTDOWN_TIME, Service};
 use crate::spec::model::ProfileSpec;
+use crate::sqlite::restore::{self, Listing, Restored, Shown, SnapshotEntry};
 use crate::store::reader::{Reader, Reading};
 use crate::surface::{Surface, built_in_manifest};
 use serde_json::{Map, Value};
@@ -32,26 +34,48 @@ pub struct Indelible;
 impl Program for Indelible {
     type Service = App;
 
-    fn profiles(&self) -> Vec<Profile> {
-        let Ok(manifest) = built_in_manifest() else { return Vec::new() };
-        let writes = |id: &String| {
-            let policy = manifest.tool(id).and_then(|tool| PolicyId::from_id(&tool.policy));
-            policy.is_none_or(|policy| policy.policy().writes)
-        };
+    fn profiles(&self, overlays: &[PathBuf], served: Option<&str>) -> Result<Vec<Profile>, StartError> {
+        let manifest = effective(overlays, served)?.manifest;
         let profile = |profile: &ProfileSpec| Profile {
             id: profile.id.clone(),
             defaults: profile.defaults.clone(),
-            only_reads: !profile.tools.iter().any(writes),
+            only_reads: !profile_writes(&manifest, &profile.id),
         };
-        manifest.profiles.iter().map(profile).collect()
+        Ok(manifest.profiles.iter().map(profile).collect())
     }
 
     async fn open(&self, settings: &Settings) -> Result<Arc<App>, StartError> {
-        App::open(&built_in_manifest()?, settings.clone()).map(Arc::new)
+        let effective = effective(&settings.tools, Some(&settings.profile))?;
+        App::open(effective, settings.clone()).await.map(Arc::new)
+    }
+
+    async fn tools(&self, settings: &Settings, compile: bool) -> Result<ToolsReport, StartError> {
+        let mut effective = effective(&settings.tools, Some(&settings.profile))?;
+        if compile {
+            effective = crate::app::compile_only(effective, settings).await?;
+        }
+        let (words, manifest) = (surface_settings(settings), &effective.manifest);
+        let surface = Surface::new(manifest, &settings.profile, &words, settings.read_only)?;
+        let tools = surface.tools().iter().zip(surface.descriptors());
+        Ok(ToolsReport {
+            profile: settings.profile.clone(),
+            tools: tools
+                .map(|(tool, descriptor)| ToolLine {
+                    policy: tool.policy.id().to_owned(),
+                    own: tool.tool.is_none(),
+                    descriptor: descriptor.clone(),
+                })
+                .collect(),
+            instructions: surface.instructions().to_owned(),
+            notes: effective.notes.iter().map(ToString::to_string).collect(),
+            statements: (surface.tools().iter().filter(|tool| tool.tool.is_none()).count(), compile),
+            yaml: overlay::export::yaml(manifest, &settings.profile)?,
+        })
     }
 
     fn verify(&self, settings: &Settings, expect_head: Option<&str>) -> Result<Verdict, StartError> {
-        let unreadable = |message: String| StartError { exit: EXIT_UNREADABLE, message };
+        let unreadable =
+            |message: String| StartError { exit: EXIT_UNREADABLE, ..StartError::failure(message) };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -68,13 +92,46 @@ impl Program for Indelible {
         Ok(Verdict { text, intact: verdict.ok && expected })
     }
 
+    fn snapshots(&self, settings: &Settings) -> Result<Vec<SnapshotEntry>, StartError> {
+        restore::list(&listing(settings)).map_err(|error| StartError::failure(error.message))
+    }
+
+    fn snapshot(&self, settings: &Settings, name: &str) -> Result<Shown, StartError> {
+        restore::show(&listing(settings), name).map_err(|error| StartError::failure(error.message))
+    }
+
+    fn check_snapshot(&self, settings: &Settings, name: &str) -> Result<SnapshotEntry, StartError> {
+        restore::verify(&listing(settings), name, jiff::Timestamp::now())
+            .map_err(|error| StartError::failure(error.message))
+    }
+
+    async fn restore(
+        &self,
+        settings: &Settings,
+        name: &str,
+        reason: &str,
+        context: CallContext,
+    ) -> Result<Restored, StartError> {
+        // Opening makes the file that is not there, and nothing can be restored into that.
+        if !settings.db.exists() {
+            let message = format!("the database `{}` does not exist", settings.db.display());
+            return Err(StartError::failure(message));
+        }
+        let app = self.open(settings).await?;
+        let input = RestoreInput { name: name.to_owned(), reason: reason.to_owned() };
+        let restored = app.restore(input, context).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIME, app.shutdown()).await;
+        restored.map_err(|error| StartError::failure(error.message))
+    }
+
     fn doctor(&self, resolved: &Resolved) -> Report {
         doctor::examine(resolved)
     }
 
-    fn tools(&self, settings: &Settings) -> Result<Vec<Value>, StartError> {
-        let (manifest, words) = (built_in_manifest()?, surface_settings(settings));
-        let surface = Surface::new(&manifest, &settings.profile, &words, settings.read_only)?;
+    fn offered_tools(&self, settings: &Settings) -> Result<Vec<Value>, StartError> {
+        let effective = effective(&settings.tools, Some(&settings.profile))?;
+        let words = surface_settings(settings);
+        let surface = Surface::new(&effective.manifest, &settings.profile, &words, settings.read_only)?;
         Ok(surface.descriptors().to_vec())
     }
 
@@ -86,6 +143,23 @@ impl Program for Indelible {
         crate::worker::process::run()
             .map_err(|error| StartError::failure(format!("the worker lost its server: {error}")))
     }
+}
+
+fn listing(settings: &Settings) -> Listing {
+    Listing {
+        database: settings.db.clone(),
+        folder: settings.snapshot_dir.clone(),
+        busy_timeout: settings.busy_timeout,
+    }
+}
+
+/// The built-in tools with overlay files over them.
+fn effective(overlays: &[PathBuf], served: Option<&str>) -> Result<Effective, StartError> {
+    let built_in = built_in_manifest()?;
+    if overlays.is_empty() {
+        return Ok(Effective::built_in(built_in));
+    }
+    overlay::load(&built_in, overlays, served).map_err(StartError::lines)
 }
 
 impl Service for App {
@@ -166,6 +240,14 @@ impl Service for App {
         context: CallContext,
     ) -> Result<Completions, RequestError> {
         App::complete(self, of, &argument, &begun, context).await
+    }
+
+    fn tool_changes(&self) -> Option<watch::Receiver<u64>> {
+        App::tool_changes(self)
+    }
+
+    async fn reload(&self, forced: bool) {
+        App::reload(self, forced).await;
     }
 
     async fn shutdown(&self) {

@@ -306,6 +306,68 @@ mod handshake {
     }
 }
 
+mod other_tools {
+    use super::*;
+
+    #[test]
+    fn restoring_a_snapshot_asks_too() {
+        let bench = Bench::notes();
+        let mut client = start(&bench);
+        let path = client.call("snapshot", json!({"reason": "x"})).snapshot();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        client.write("INSERT INTO notes(id, title) VALUES (4, 'delta')").ok();
+        for (answer, left, noted) in
+            [(json!({"action": "decline"}), "4", "0 declined"), (yes(), "3", "0 declined, 1 accepted")]
+        {
+            let id = client.send_call("restore_snapshot", json!({"name": name, "reason": "back\nto it"}));
+            let (text, question) = asked(&mut client);
+            for part in [&format!("\n  | {name}\n"), "(manual)", "and is ok", "  | back\n  | to it"] {
+                assert!(text.contains(part), "{part}: {text}");
+            }
+            let other = bench.open();
+            other.busy_timeout(Duration::from_secs(2)).unwrap();
+            other.execute_batch("BEGIN EXCLUSIVE; COMMIT").unwrap();
+            reply(&mut client, &question, &answer);
+            assert_eq!(client.answer(id).failed, left == "4");
+            assert_eq!(bench.query("SELECT count(*) FROM notes"), left);
+            let log = "SELECT group_concat(ok || ' ' || json_extract(detail, '$.confirmed'), ', ') FROM query_log WHERE tool = 'restore_snapshot'";
+            assert!(support::wait_until(|| bench.query(log) == noted), "{}", bench.query(log));
+        }
+        // A person at the command line has decided already.
+        let restore = ["snapshots", "restore", &name];
+        let (status, stdout, stderr) = Server::on(&bench).flags(&CONFIRM).flags(&restore).run();
+        assert_eq!(status, 0, "{stdout}{stderr}");
+    }
+
+    #[test]
+    fn a_tool_made_of_sql_that_overwrites_asks_without_a_snapshot() {
+        let bench = Bench::notes();
+        let file = bench.folder().join("tools.yaml");
+        std::fs::write(
+            &file,
+            "tools:\n  - name: grade\n    policy: write\n    words: {purpose: Grade all notes.}\n    statement: UPDATE notes SET score = :score\n    params:\n      - {name: score, type: integer, required: true, description: The grade.}\n",
+        )
+        .unwrap();
+        let mut client = Server::on(&bench)
+            .flags(&CONFIRM)
+            .flags(&["--tools", file.to_str().unwrap()])
+            .start_with(json!({"elicitation": {}}));
+        for (answer, failed) in [(json!({"action": "decline"}), true), (yes(), false)] {
+            let id = client.send_call("grade", json!({"score": 5}));
+            let (text, question) = asked(&mut client);
+            assert_eq!(toll(&text), "- notes: 3 rows changed (it has 3 rows)");
+            assert!(text.ends_with("\nNo snapshot is made first.") && !text.contains("Reason"), "{text}");
+            reply(&mut client, &question, &answer);
+            assert_eq!(client.answer(id).failed, failed);
+        }
+        assert_eq!(
+            (bench.query("SELECT sum(score) FROM notes").as_str(), bench.snapshots().len()),
+            ("15.0", 0)
+        );
+        client.write("UPDATE notes SET score = 1 WHERE id = 1").ok();
+    }
+}
+
 mod counts {
     use super::*;
 

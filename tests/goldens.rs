@@ -85,6 +85,20 @@ fn tools_list_is_as_committed() {
 }
 
 #[test]
+fn schemas_for_editors_are_as_committed() {
+    use indelible::spec::shape::document;
+    let schemas = [
+        ("tools", document::<spec::raw::RawManifest>("tools.yaml of Indelible")),
+        ("overlay", document::<indelible::overlay::raw::RawOverlay>("An overlay for Indelible's tools")),
+    ];
+    for (name, schema) in schemas {
+        let text = format!("{}\n", serde_json::to_string_pretty(&schema).unwrap());
+        hold(&format!("schemas/{name}.schema.json"), &text);
+    }
+    assert!(TOOLS.starts_with("# yaml-language-server: $schema=schemas/tools.schema.json\n"));
+}
+
+#[test]
 fn templates_prompts_and_instructions_are_as_committed() {
     let manifest = built_in_manifest().unwrap();
     for profile in &manifest.profiles {

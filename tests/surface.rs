@@ -172,6 +172,7 @@ fn read_only_offers_only_what_reads_and_promises_nothing_else() {
         "describe_table",
         "get_resume_context",
         "get_schema",
+        "list_snapshots",
         "list_tables",
         "read_query",
         "search_text",
@@ -191,7 +192,8 @@ fn hints_follow_the_policy() {
     for tool in surface(&settings(), false).tools() {
         let (policy, hints) = (tool.policy.policy(), tool.spec.annotations);
         assert_eq!(hints.read_only, !policy.writes, "{}", tool.spec.id);
-        assert_eq!(hints.destructive, tool.spec.name == "destructive_query", "{}", tool.spec.id);
+        let destroys = ["destructive_query", "restore_snapshot"].contains(&tool.spec.name.as_str());
+        assert_eq!(hints.destructive, destroys, "{}", tool.spec.id);
         assert!(!hints.open_world, "{}", tool.spec.id);
     }
 }
@@ -223,7 +225,7 @@ fn argument_structs_and_descriptors_say_the_same() {
         let settings = SurfaceSettings::for_profile(&profile.defaults);
         let surface = Surface::new(&manifest, &profile.id, &settings, false).unwrap();
         for active in surface.tools() {
-            let derived = active.tool.arguments_schema().to_value();
+            let derived = active.tool.unwrap().arguments_schema().to_value();
             let sent = &descriptor(&surface, &active.spec.name)["inputSchema"];
             assert_eq!(names(&derived["required"]), names(&sent["required"]), "{}", active.spec.id);
             assert_eq!(types(&derived), types(sent), "{}", active.spec.id);

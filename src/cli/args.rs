@@ -2,6 +2,7 @@
 //!
 //! It parses and judges nothing: values are strings until `config` or the command has looked at them.
 
+use super::tools::{ToolsCommand, ToolsFormat};
 use crate::clients::CLIENTS;
 use crate::config::RawArgs;
 use clap::builder::PossibleValuesParser;
@@ -28,7 +29,7 @@ Exit statuses:
   0  done; for verify: the chain is intact
   1  the database cannot be served, the tool's answer is an error, or doctor found a problem
   2  a flag, a variable or an argument is wrong
-  3  verify: the chain is broken, or its head is not the expected one
+  3  verify: the chain is broken or has another head, or the snapshot cannot be restored
   4  verify: the file cannot be read as an Indelible database";
 
 /// The whole command line.
@@ -68,6 +69,20 @@ Exit status 1 when the tool answers with an error.")]
         /// Also require this hash as the chain's head: 64 hex digits, as verify or a checkpoint showed it
         #[arg(long, value_name = "HASH")]
         expect_head: Option<String>,
+    },
+    /// List, show, verify and restore snapshots
+    #[command(after_help = "\
+Examples:
+  indelible snapshots list --db notes.db
+  indelible snapshots restore --db notes.db notes.db.20261130T090102.123Z.auto.db --reason 'the wrong rows were deleted'
+
+A restore brings your tables back as they were and keeps the events, checkpoints and log rows written since. It makes a \
+snapshot first, so it can be undone; clients may go on working meanwhile.
+
+Exit status 3 when verify finds that the snapshot cannot be restored.")]
+    Snapshots {
+        #[command(subcommand)]
+        action: SnapshotAction,
     },
     /// Look a database and its surroundings over, and say what is wrong; changes nothing
     #[command(after_help = "\
@@ -119,11 +134,26 @@ other settings go along when they are given by flag, and no variable does.")]
         #[arg(long, value_name = "PATH", default_value = "indelible.mcpb")]
         out: PathBuf,
     },
+    /// Show the tools that agents get, with files of --tools laid over the built-in ones
+    #[command(after_help = "\
+Examples:
+  indelible tools
+  indelible tools --profile explorer --format json
+  indelible tools --format yaml > mine.yaml       then change mine.yaml, and
+  indelible tools check mine.yaml                 and serve with --tools mine.yaml")]
+    Tools {
+        /// How to show them
+        #[arg(long, value_enum, default_value = "table")]
+        format: ToolsFormat,
+        #[command(subcommand)]
+        command: Option<ToolsCommand>,
+    },
     /// Show an agent's session on a small music store
     #[command(after_help = "\
 Examples:
-  indelible demo                  in a temporary folder that is removed at the end
-  indelible demo --db music.db    keeps the database; the file must not exist yet
+  indelible demo                       in a temporary folder that is removed at the end
+  indelible demo --db music.db         keeps the database; the file must not exist yet
+  indelible demo --profile explorer    an agent that may only look
 
 Of the settings only --db and --profile count here, and no variable does.")]
     Demo,
@@ -131,6 +161,44 @@ Of the settings only --db and --profile count here, and no variable does.")]
     Completions {
         /// The shell
         shell: Shell,
+    },
+}
+
+/// What to do with snapshots.
+#[derive(Debug, Subcommand)]
+pub(super) enum SnapshotAction {
+    /// List the snapshots, newest first; the verdict is from a look at their events, not at every page
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one snapshot, with the rows of its tables then and now
+    Show {
+        /// Its name, or its path in the snapshot folder
+        name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check every page and index of one snapshot
+    Verify {
+        /// Its name, or its path in the snapshot folder
+        name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Bring tables, views, indexes and triggers back as they were in a snapshot
+    Restore {
+        /// Its name, or its path in the snapshot folder
+        name: String,
+        /// Why, for the record
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
 }
 

@@ -22,11 +22,13 @@ pub(super) fn bundle<P: Program>(program: &P, raw: &RawArgs, out: &Path) -> Resu
     };
     let raw = RawArgs { db: Some("indelible.db".into()), ..raw.clone() };
     let home = |name: &str| (name == "HOME").then(|| std::env::var_os(name)).flatten();
-    let resolved = config::resolve_with_origins(&raw, home, &program.profiles())?;
+    let (overlays, profile) = config::overlays(&raw, home)?;
+    let profiles = program.profiles(&overlays, profile.as_deref())?;
+    let resolved = config::resolve_with_origins(&raw, home, &profiles)?;
     let arguments = resolved.arguments()?;
     // Behind --db and its path.
     let arguments = arguments.get(2..).unwrap_or_default();
-    let tools = program.tools(&resolved.settings)?;
+    let tools = program.offered_tools(&resolved.settings)?;
     let running = super::client_config::running()?;
     let made = Bundle { program: &running, tools: &tools, arguments, database: &suggested };
     let written = bundle::write(&made, out)?;

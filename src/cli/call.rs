@@ -21,7 +21,7 @@ pub(super) fn call<P: Program>(
     let arguments = parse(arguments, &mut Stdin::new(std::io::stdin()))?;
     runtime::run(async {
         let service = program.open(settings).await?;
-        let stop = runtime::stop_at_signals()?;
+        let stop = runtime::signals(false)?.stop;
         let asks = Arc::new(Terminal { stop: stop.clone() });
         let context = CallContext { cancel: stop, progress: None, confirm: Some(asks) };
         let outcome = service.call(tool.to_owned(), Some(arguments), context).await;

@@ -125,7 +125,7 @@ fn parts<'a, P: Program>(
                 client.title
             )));
         }
-        let tools = program.tools(&resolved.settings)?;
+        let tools = program.offered_tools(&resolved.settings)?;
         let has =
             |name: &str| tools.iter().any(|tool| tool.get("name").and_then(Value::as_str) == Some(name));
         if !has("get_resume_context") {

@@ -6,7 +6,8 @@
 //! # Layout
 //!
 //! - `args`: the commands and their help; `usage`: clap's errors in our words
-//! - `serve`, `call`, `verify`, `doctor`, `client_config`, `bundle`, `completions`: one file a command
+//! - `serve`, `call`, `verify`, `tools`, `snapshots`, `doctor`, `client_config`, `bundle`, `completions`: one file
+//!   a command
 //! - `ask`: the person at the terminal
 //! - `output`, `runtime`, `stdin`: what they share
 
@@ -20,15 +21,21 @@ mod doctor;
 mod output;
 mod runtime;
 mod serve;
+mod snapshots;
 mod stdin;
+mod tools;
 mod usage;
 mod verify;
+
+pub use tools::{ToolLine, ToolsReport};
 
 use crate::config::{self, Profile, Resolved, Settings};
 use crate::doctor::Report;
 use crate::error::{EXIT_OK, StartError};
 use crate::logging;
+use crate::outcome::CallContext;
 use crate::server::Service;
+use crate::sqlite::restore::{Restored, Shown, SnapshotEntry};
 use args::{Cli, Command};
 use clap::Parser;
 use serde_json::Value;
@@ -41,14 +48,29 @@ pub trait Program {
     /// What `serve` and `call` speak to.
     type Service: Service;
 
-    /// The profiles there are; the first is the default.
-    fn profiles(&self) -> Vec<Profile>;
+    /// The profiles there are with these overlay files; the first is the default. `served` is the one that the
+    /// files are about.
+    ///
+    /// # Errors
+    /// Everything that is wrong in the files; exit status 2.
+    fn profiles(&self, overlays: &[PathBuf], served: Option<&str>) -> Result<Vec<Profile>, StartError>;
 
     /// Opens the database and gets ready to serve. Runs inside a tokio runtime of one thread.
     ///
     /// # Errors
     /// The file cannot be served; exit status 1.
     fn open(&self, settings: &Settings) -> impl Future<Output = Result<Arc<Self::Service>, StartError>>;
+
+    /// The tools of the settings' profile; with `compile`, their statements compiled against the database, which is
+    /// left as it is.
+    ///
+    /// # Errors
+    /// Everything that is wrong in the overlay files; exit status 2.
+    fn tools(
+        &self,
+        settings: &Settings,
+        compile: bool,
+    ) -> impl Future<Output = Result<ToolsReport, StartError>>;
 
     /// Checks the event chain and its checkpoints, and that its head is the expected one
     /// (64 lower-case hex digits).
@@ -57,6 +79,36 @@ pub trait Program {
     /// The file cannot be read as an Indelible database; exit status 4.
     fn verify(&self, settings: &Settings, expect_head: Option<&str>) -> Result<Verdict, StartError>;
 
+    /// The snapshots of the database, newest first.
+    ///
+    /// # Errors
+    /// The database cannot be read; exit status 1.
+    fn snapshots(&self, settings: &Settings) -> Result<Vec<SnapshotEntry>, StartError>;
+
+    /// One snapshot and the rows of its tables.
+    ///
+    /// # Errors
+    /// There is none of this name, or the database cannot be read; exit status 1.
+    fn snapshot(&self, settings: &Settings, name: &str) -> Result<Shown, StartError>;
+
+    /// One snapshot, checked from end to end.
+    ///
+    /// # Errors
+    /// As [`Program::snapshot`].
+    fn check_snapshot(&self, settings: &Settings, name: &str) -> Result<SnapshotEntry, StartError>;
+
+    /// Restores a snapshot. Runs inside a tokio runtime of one thread.
+    ///
+    /// # Errors
+    /// Nothing was restored; exit status 1.
+    fn restore(
+        &self,
+        settings: &Settings,
+        name: &str,
+        reason: &str,
+        context: CallContext,
+    ) -> impl Future<Output = Result<Restored, StartError>>;
+
     /// Looks the database over and changes nothing.
     fn doctor(&self, resolved: &Resolved) -> Report;
 
@@ -64,7 +116,7 @@ pub trait Program {
     ///
     /// # Errors
     /// As [`Program::open`] says of settings.
-    fn tools(&self, settings: &Settings) -> Result<Vec<Value>, StartError>;
+    fn offered_tools(&self, settings: &Settings) -> Result<Vec<Value>, StartError>;
 
     /// Shows an agent's session with a profile's tools on a small database, at this path or in a temporary
     /// folder; without a profile, with the default one's.
@@ -107,7 +159,9 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
     };
     let environment = |name: &str| std::env::var_os(name);
     let resolved = || {
-        let resolved = config::resolve_with_origins(&cli.raw, environment, &program.profiles())?;
+        let (overlays, profile) = config::overlays(&cli.raw, environment)?;
+        let profiles = program.profiles(&overlays, profile.as_deref())?;
+        let resolved = config::resolve_with_origins(&cli.raw, environment, &profiles)?;
         logging::start(resolved.settings.verbosity);
         Ok(resolved)
     };
@@ -118,12 +172,16 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
         Some(Command::Verify { expect_head }) => {
             verify::verify(program, &settings()?, expect_head.as_deref())
         }
+        Some(Command::Snapshots { action }) => snapshots::snapshots(program, &settings()?, action),
         Some(Command::Doctor { json }) => doctor::doctor(program, &resolved()?, json),
         Some(Command::Config { client, name, write, file, hooks, log_prompts, hooks_file }) => {
             let wanted = client_config::Wanted { client, name, write, file, hooks, log_prompts, hooks_file };
             client_config::config(program, &resolved()?, &wanted)
         }
         Some(Command::Bundle { out }) => bundle::bundle(program, &cli.raw, &out),
+        Some(Command::Tools { format, command }) => {
+            tools::tools(program, &cli.raw, environment, format, command)
+        }
         Some(Command::Demo) => {
             logging::start(cli.raw.verbose);
             program.demo(config::database_flag(&cli.raw, environment)?, cli.raw.profile.as_deref())?;

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Settings")]
 pub struct RawArgs {
-    /// The SQLite file to serve; created with its folders if absent [INDELIBLE_DB]
+    /// The SQLite file to serve; created with its folders if absent, but for profiles that only read [INDELIBLE_DB]
     #[arg(long, value_name = "PATH", global = true)]
     pub db: Option<OsString>,
 
@@ -18,12 +18,17 @@ pub struct RawArgs {
     #[arg(long, value_name = "NAME", global = true)]
     pub profile: Option<String>,
 
+    /// File that changes the tools: other words, fewer tools, tools made of SQL; repeatable, later wins
+    /// [INDELIBLE_TOOLS: paths separated as in PATH]
+    #[arg(long, value_name = "FILE", global = true)]
+    pub tools: Vec<OsString>,
+
     /// Offer only the tools that read, and write nothing to the file, audit rows included [INDELIBLE_READ_ONLY]
     #[arg(long, global = true)]
     pub read_only: bool,
 
-    /// Read a file that nobody writes while it is served, without locks and without -wal and -shm beside it;
-    /// for profiles that only read [INDELIBLE_IMMUTABLE]
+    /// Read a file that nobody writes while it is served, without locks; only for profiles that only read.
+    /// Without it, SQLite makes -wal and -shm beside a file in WAL mode by itself [INDELIBLE_IMMUTABLE]
     #[arg(long, global = true)]
     pub immutable: bool,
 

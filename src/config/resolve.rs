@@ -59,6 +59,8 @@ pub struct Settings {
     pub db: PathBuf,
     /// The profile's name; one that exists.
     pub profile: String,
+    /// Overlay files, in the order to lay them over the built-in tools; as given, but for `~`.
+    pub tools: Vec<PathBuf>,
     /// Only tools that read; nothing is written to the file.
     pub read_only: bool,
     /// Nobody writes the file while it is served; only with a profile that only reads.
@@ -158,6 +160,7 @@ fn judge<E: Fn(&str) -> Option<OsString>>(
     let snapshot_dir = sources.path("snapshot-dir", raw.snapshot_dir.as_deref(), home)?;
     Ok(Settings {
         profile: profile.id.clone(),
+        tools: sources.overlays(raw, home)?,
         immutable,
         read_only: profile.only_reads
             || raw.read_only
@@ -190,6 +193,21 @@ fn judge<E: Fn(&str) -> Option<OsString>>(
         verbosity: sources.verbosity(raw)?,
         db,
     })
+}
+
+/// The overlay files, and the name of the profile if one is chosen: which profiles there are depends on them.
+///
+/// # Errors
+/// A path that cannot be one; exit status 2.
+pub fn overlays(
+    raw: &RawArgs,
+    env: impl Fn(&str) -> Option<OsString>,
+) -> Result<(Vec<PathBuf>, Option<String>), StartError> {
+    let sources = Sources { env, seen: RefCell::default() };
+    let home = (sources.env)("HOME");
+    let profile = sources.text("profile", &raw.profile);
+    let profile = profile.map(|given| given.text.to_string_lossy().into_owned());
+    Ok((sources.overlays(raw, home.as_deref())?, profile))
 }
 
 /// The path of --db alone, absolute. The variable is left aside: whoever sets it means the real database.
@@ -243,6 +261,16 @@ impl<E: Fn(&str) -> Option<OsString>> Sources<E> {
         home: Option<&OsStr>,
     ) -> Result<Option<PathBuf>, StartError> {
         self.given(flag, text).map(|given| given.path(home)).transpose()
+    }
+
+    fn overlays(&self, raw: &RawArgs, home: Option<&OsStr>) -> Result<Vec<PathBuf>, StartError> {
+        let named = |name: &str, text: OsString| Given { name: name.to_owned(), text }.expanded(home);
+        if !raw.tools.is_empty() {
+            return raw.tools.iter().map(|text| named("--tools", text.clone())).collect();
+        }
+        let Some(given) = self.given("tools", None) else { return Ok(Vec::new()) };
+        let paths = std::env::split_paths(&given.text).filter(|path| !path.as_os_str().is_empty());
+        paths.map(|path| named("INDELIBLE_TOOLS", path.into_os_string())).collect()
     }
 
     fn profile<'p>(&self, raw: &RawArgs, profiles: &'p [Profile]) -> Result<&'p Profile, StartError> {

@@ -11,6 +11,7 @@ use crate::confirm::{Confirmer, Question, Said};
 use crate::error::{ErrorCode, ToolError};
 use crate::generated::ACTION_WORDS;
 use crate::render::cap_text;
+use crate::sqlite::restore::SnapshotEntry;
 use crate::sqlite::toll::{TableToll, Toll};
 use crate::surface::ActiveTool;
 use crate::worker::protocol::Work;
@@ -64,7 +65,7 @@ impl Call<'_> {
     /// Whether a person must agree before this call changes anything.
     #[must_use]
     pub fn must_ask(&self) -> bool {
-        self.core.surface.tool(self.name).is_some_and(|tool| self.core.must_ask(tool))
+        self.surface.tool(self.name).is_some_and(|tool| self.core.must_ask(tool))
     }
 
     /// Whether the call came with the person's consent to this question. It is used up by asking.
@@ -150,22 +151,49 @@ impl Call<'_> {
     /// The question about a statement that takes this much.
     #[must_use]
     pub fn question(&self, statement: Statement<'_>, toll: &Toll) -> Question {
-        let parts = [
-            self.core.session.as_str(),
+        let params = statement.params.map(Value::to_string).unwrap_or_default();
+        let reason = statement.reason.unwrap_or_default();
+        let subject = self.subject(&[statement.sql, &params, reason, &toll.terms()]);
+        Question { text: self.question_text(statement, toll), subject }
+    }
+
+    /// The question about restoring a snapshot; the list's entry where it has one of that name.
+    #[must_use]
+    pub fn restore_question(&self, name: &str, reason: &str, entry: Option<&SnapshotEntry>) -> Question {
+        let about = entry.map(|entry| format!("{entry:?}")).unwrap_or_default();
+        let mut text = format!(
+            "An agent wants to restore a snapshot of {} with {}:\n\n{}\n",
+            plain(&self.core.settings.db.display().to_string(), 500),
             self.name,
-            statement.sql,
-            &statement.params.map(Value::to_string).unwrap_or_default(),
-            statement.reason,
-            &toll.terms(),
-        ];
+            framed(name, MAX_REASON)
+        );
+        match entry {
+            Some(entry) => text.push_str(&format!(
+                "\nIt was made {} ({}), has {} bytes, and is {}.\n",
+                plain(&entry.time, 100),
+                plain(&entry.kind, 100),
+                entry.bytes,
+                plain(&entry.verdict.words(), 500)
+            )),
+            None => text.push_str("\nThe folder of snapshots has none of that name; it may be a path.\n"),
+        }
+        text.push_str(&format!("\nReason, in the agent's words:\n{}\n", framed(reason, MAX_REASON)));
+        text.push_str(
+            "\nTables, views, indexes and triggers become what they were then; what came later is gone from them. \
+             The memory and the log stay.\nA snapshot of the whole database is made first.",
+        );
+        Question { text, subject: self.subject(&[name, reason, &about]) }
+    }
+
+    /// A digest of what an answer holds for.
+    fn subject(&self, parts: &[&str]) -> String {
         let mut digest = Sha256::new();
-        for part in parts {
+        for part in [self.core.session.as_str(), self.name].iter().chain(parts) {
             // With the length in front, no two lists of parts give the same bytes.
             digest.update(part.len().to_le_bytes());
             digest.update(part.as_bytes());
         }
-        let subject = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Question { text: self.question_text(statement, toll), subject }
+        digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     fn question_text(&self, statement: Statement<'_>, toll: &Toll) -> String {
@@ -178,15 +206,15 @@ impl Call<'_> {
         if let Some(params) = statement.params.filter(|params| !params.is_null()) {
             text.push_str(&format!("\nParameters:\n{}\n", framed(&params.to_string(), MAX_PARAMS)));
         }
-        text.push_str(&format!(
-            "\nReason, in the agent's words:\n{}\n",
-            framed(statement.reason, MAX_REASON)
-        ));
+        if let Some(reason) = statement.reason {
+            text.push_str(&format!("\nReason, in the agent's words:\n{}\n", framed(reason, MAX_REASON)));
+        }
         text.push_str("\nWhat it takes, counted in a trial that was undone:\n");
         text.push_str(&toll_text(toll));
-        text.push_str(match self.core.settings.snapshots {
-            0 => "\nNo snapshot is made first: they are turned off.",
-            _ => "\nA snapshot of the whole database is made first.",
+        text.push_str(match (self.policy.policy().snapshots_first, self.core.settings.snapshots) {
+            (false, _) => "\nNo snapshot is made first.",
+            (true, 0) => "\nNo snapshot is made first: they are turned off.",
+            (true, _) => "\nA snapshot of the whole database is made first.",
         });
         text
     }
@@ -210,8 +238,8 @@ pub struct Statement<'a> {
     pub sql: &'a str,
     /// Its parameters, as given.
     pub params: Option<&'a Value>,
-    /// The agent's reason.
-    pub reason: &'a str,
+    /// The agent's reason, where the tool asks for one.
+    pub reason: Option<&'a str>,
 }
 
 fn toll_text(toll: &Toll) -> String {

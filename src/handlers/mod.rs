@@ -11,10 +11,12 @@ mod noted;
 pub mod prompts;
 pub mod query;
 pub mod resources;
+pub mod restore;
 pub mod rows;
 pub mod schema;
 pub mod search;
 pub mod snapshot;
+pub mod statement;
 pub mod structured;
 pub mod view;
 mod words;
@@ -25,7 +27,7 @@ use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
 use crate::confirm::Question;
 use crate::error::{ErrorCode, ToolError};
-use crate::generated::{MANIFEST_SHA256, POLICY_SHA256, PolicyId};
+use crate::generated::{POLICY_SHA256, PolicyId};
 use crate::outcome::ProgressReporter;
 use crate::render::Caps;
 use crate::spec::model::Format;
@@ -33,12 +35,12 @@ use crate::sqlite::query::Form;
 use crate::store::audit_log::AuditLog;
 use crate::store::reader::Reader;
 use crate::store::{Store, TurnGuard};
-use crate::surface::{ActiveTool, Surface};
+use crate::surface::Surface;
 use crate::worker::pool::{Attend, JobError, Pool, Terms};
 use crate::worker::protocol::{Answer, Work};
 use serde_json::{Map, Value};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -56,8 +58,8 @@ const MAX_LOGGED_QUERY: usize = 100_000;
 pub struct Core {
     /// The settings.
     pub settings: Settings,
-    /// The active tools.
-    pub surface: Surface,
+    /// The active tools; replaced as a whole when overlays are read again.
+    surface: RwLock<Arc<Surface>>,
     /// The workers.
     pub pool: Pool,
     /// The writing side; none with --read-only.
@@ -68,8 +70,8 @@ pub struct Core {
     pub session: String,
     /// The copy of the log in a file, if asked for.
     pub audit_log: Option<AuditLog>,
-    /// Whether a row with the digests of manifest and policy is in the log.
-    digests_logged: AtomicBool,
+    /// The digest of the manifest that the log knows to be in force; none before the first row.
+    marked: Mutex<Option<String>>,
     calls: AtomicU64,
     schema_changes: watch::Sender<u64>,
 }
@@ -88,13 +90,13 @@ impl Core {
     ) -> Self {
         Self {
             settings,
-            surface,
+            surface: RwLock::new(Arc::new(surface)),
             pool,
             store,
             reader,
             session,
             audit_log,
-            digests_logged: AtomicBool::new(false),
+            marked: Mutex::default(),
             calls: AtomicU64::new(0),
             schema_changes: watch::Sender::new(0),
         }
@@ -121,18 +123,19 @@ impl Core {
         }
     }
 
-    /// The name of the active tool that runs statements under a policy.
-    fn tool_of(&self, policy: &str) -> Option<String> {
-        let runs_sql = |tool: &&ActiveTool| {
-            let handler = tool.spec.handler.as_str();
-            handler.starts_with("query.") || handler.starts_with("view.")
-        };
-        self.surface
-            .tools()
-            .iter()
-            .filter(runs_sql)
-            .find(|tool| tool.policy.id() == policy)
-            .map(|t| t.spec.name.clone())
+    /// The active tools. A call keeps those that it began with.
+    #[must_use]
+    pub fn surface(&self) -> Arc<Surface> {
+        Arc::clone(&self.surface.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts other tools in the place of the active ones.
+    pub fn replace_surface(&self, surface: Arc<Surface>) {
+        *self.surface.write().unwrap_or_else(PoisonError::into_inner) = surface;
+    }
+
+    fn marked(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.marked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -161,6 +164,8 @@ impl Reply {
 pub struct Call<'a> {
     /// The server's parts.
     pub core: &'a Core,
+    /// The tools that were active when the call began.
+    pub surface: Arc<Surface>,
     /// What was called, as the log names it: a tool, or a request such as `resources/read`.
     pub name: &'a str,
     /// The policy it runs under.
@@ -169,6 +174,7 @@ pub struct Call<'a> {
     pub cancel: CancellationToken,
     /// Where to report progress, if the client asked.
     pub progress: Option<ProgressReporter>,
+    format: Format,
     person: confirm::Person,
     number: u64,
     began: Instant,
@@ -188,6 +194,7 @@ impl<'a> Call<'a> {
     #[must_use]
     pub fn new(
         core: &'a Core,
+        surface: Arc<Surface>,
         name: &'a str,
         policy: PolicyId,
         cancel: CancellationToken,
@@ -197,6 +204,8 @@ impl<'a> Call<'a> {
         let ts = timestamp(jiff::Timestamp::now());
         Self {
             core,
+            format: surface.profile().format,
+            surface,
             name,
             policy,
             cancel,
@@ -209,10 +218,16 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// How the active profile shows results.
+    /// The call with its results in this form, whatever the profile's is.
+    #[must_use]
+    pub fn showing(self, format: Format) -> Self {
+        Self { format, ..self }
+    }
+
+    /// How results look.
     #[must_use]
     pub fn format(&self) -> Format {
-        self.core.surface.profile().format
+        self.format
     }
 
     /// Notes the statement or pattern for the log.
@@ -230,8 +245,9 @@ impl<'a> Call<'a> {
     pub fn audit_row(&self, rows: Option<u64>, error: Option<&str>) -> AuditRow {
         let notes = self.notes();
         let mut detail = notes.detail.clone();
-        if !self.core.digests_logged.load(Ordering::Relaxed) {
-            detail.insert("manifest_sha256".to_owned(), MANIFEST_SHA256.into());
+        let manifest = self.surface.manifest_sha256();
+        if self.core.marked().as_deref() != Some(manifest) {
+            detail.insert("manifest_sha256".to_owned(), manifest.into());
             detail.insert("policy_sha256".to_owned(), POLICY_SHA256.into());
         }
         AuditRow {
@@ -249,31 +265,8 @@ impl<'a> Call<'a> {
 
     /// Remembers that the call's row was committed together with its change.
     pub fn recorded(&self, row: AuditRow) {
-        self.core.digests_logged.store(true, Ordering::Relaxed);
+        self.mark();
         self.notes().recorded = Some(row);
-    }
-
-    /// Puts the call's row into the log, unless it went with the change, and into the log file.
-    pub fn finish(&self, result: &Result<Reply, ToolError>) {
-        let recorded = self.notes().recorded.take();
-        let row = match recorded {
-            Some(row) => row,
-            None => {
-                let (rows, error) = match result {
-                    Ok(reply) => (reply.rows, None),
-                    Err(error) => (None, Some(error.message.as_str())),
-                };
-                let row = self.audit_row(rows, error);
-                if let Some(store) = &self.core.store {
-                    store.queue_audit(row.clone());
-                    self.core.digests_logged.store(true, Ordering::Relaxed);
-                }
-                row
-            }
-        };
-        if let Some(log) = &self.core.audit_log {
-            log.write(&row);
-        }
     }
 
     /// Gives work that reads to a worker.
@@ -292,7 +285,7 @@ impl<'a> Call<'a> {
     pub async fn write(&self, work: Work, turn: &TurnGuard) -> Result<Answer, ToolError> {
         self.check_agreed(&work)?;
         let attend = LogKeeper { core: self.core, turn: Some(turn) };
-        let changes = !matches!(work, Work::Check { .. } | Work::Try { .. });
+        let changes = !matches!(work, Work::Check { .. } | Work::Try { .. } | Work::Compile { .. });
         match self.core.pool.write(work, &self.terms(), &attend).await {
             Ok(answer) => Ok(answer),
             Err(JobError::Killed(_) | JobError::Lost(_)) if changes && self.was_committed().await => {

@@ -51,6 +51,14 @@ pub struct DestroyInput {
 /// # Errors
 /// As the worker says.
 pub async fn read(call: &Call<'_>, input: ReadInput) -> Result<Reply, ToolError> {
+    read_up_to(call, input, call.core.settings.max_rows).await
+}
+
+/// As [`read`], where a call can ask for no more than `most` rows.
+///
+/// # Errors
+/// As the worker says.
+pub(super) async fn read_up_to(call: &Call<'_>, input: ReadInput, most: u64) -> Result<Reply, ToolError> {
     call.note_query(&input.query);
     call.note("limit", input.limit);
     note_params(call, input.params.as_ref());
@@ -59,7 +67,7 @@ pub async fn read(call: &Call<'_>, input: ReadInput) -> Result<Reply, ToolError>
         sql: input.query,
         params,
         limit: input.limit,
-        max_rows: call.core.settings.max_rows,
+        max_rows: most,
         caps: call.core.caps(),
         form: match call.format() {
             Format::Csv => Form::Csv,
@@ -68,7 +76,7 @@ pub async fn read(call: &Call<'_>, input: ReadInput) -> Result<Reply, ToolError>
     };
     match call.read(work).await? {
         Answer::Text(result) => Ok(Reply::text(result.text, Some(result.rows))),
-        Answer::Rows(found) => rows::reply(call, found, input.limit),
+        Answer::Rows(found) => rows::reply(call, found, input.limit, most),
         _ => Err(unexpected_answer()),
     }
 }
@@ -76,14 +84,16 @@ pub async fn read(call: &Call<'_>, input: ReadInput) -> Result<Reply, ToolError>
 /// Runs one statement that adds, or overwrites within the cap.
 ///
 /// # Errors
-/// As the worker says.
+/// As the worker says; a person who does not agree, where one must.
 pub async fn write(call: &Call<'_>, input: WriteInput) -> Result<Reply, ToolError> {
     call.note_query(&input.query);
     note_params(call, input.params.as_ref());
-    let params = Params::from_json(input.params)?;
+    let wanted = Wanted::new(call, input.query, input.params, None)?;
+    if call.must_ask() {
+        return run_if_agreed(call, wanted).await;
+    }
     let turn = call.turn().await?;
-    let changed = change(call, input.query, params, None, &turn).await?.ok_or_else(unexpected_answer)?;
-    Ok(reply(&changed, ""))
+    run(call, wanted, None, &turn).await?.ok_or_else(unexpected_answer)
 }
 
 /// Runs one statement that deletes, alters or overwrites at large, after a snapshot.
@@ -91,42 +101,62 @@ pub async fn write(call: &Call<'_>, input: WriteInput) -> Result<Reply, ToolErro
 /// # Errors
 /// As the worker says; a snapshot that fails; a person who does not agree. Reason and snapshot are named
 /// when the statement fails after one.
-pub async fn destroy(call: &Call<'_>, mut input: DestroyInput) -> Result<Reply, ToolError> {
+pub async fn destroy(call: &Call<'_>, input: DestroyInput) -> Result<Reply, ToolError> {
     call.note_query(&input.query);
     call.note("reason", input.reason.as_str());
     note_params(call, input.params.as_ref());
     required_text("reason", &input.reason)?;
-    let given = input.params.take();
+    let wanted = Wanted::new(call, input.query, input.params, Some(input.reason))?;
     if call.must_ask() {
-        input.params.clone_from(&given);
-        return destroy_if_agreed(call, input, Params::from_json(given)?).await;
+        return run_if_agreed(call, wanted).await;
     }
-    let params = Params::from_json(given)?;
     let turn = call.turn().await?;
-    call.write(Work::Check { sql: input.query.clone(), params: params.clone() }, &turn).await?;
-    match behind_snapshot(call, &input, params, None, &turn).await? {
-        Ended::Done(reply) => Ok(reply),
-        Ended::OtherToll => Err(unexpected_answer()),
+    let check = Work::Check { sql: wanted.sql.clone(), params: wanted.params.clone() };
+    call.write(check, &turn).await?;
+    run(call, wanted, None, &turn).await?.ok_or_else(unexpected_answer)
+}
+
+/// A change that an agent wants.
+#[derive(Clone)]
+struct Wanted {
+    sql: String,
+    params: Params,
+    /// The parameters as a person is shown them; none where nobody is asked.
+    shown: Option<Value>,
+    /// Why; none where the tool asks for none.
+    reason: Option<String>,
+}
+
+impl Wanted {
+    fn new(
+        call: &Call<'_>,
+        sql: String,
+        given: Option<Value>,
+        reason: Option<String>,
+    ) -> Result<Self, ToolError> {
+        let shown = if call.must_ask() { given.clone() } else { None };
+        Ok(Self { sql, params: Params::from_json(given)?, shown, reason })
     }
 }
 
-/// The same when a person must agree. Each round runs the statement on trial, so that what is asked about
-/// is what it takes now; the turn is given back before the person is asked. A consent holds for one run, and
-/// the run that takes something else is rolled back.
-async fn destroy_if_agreed(call: &Call<'_>, input: DestroyInput, params: Params) -> Result<Reply, ToolError> {
+/// Runs a change that a person must agree to. Each round runs it on trial, so that what is asked about is what
+/// it takes now; the turn is given back before the person is asked. A consent holds for one run, and the
+/// run that takes something else is rolled back.
+async fn run_if_agreed(call: &Call<'_>, wanted: Wanted) -> Result<Reply, ToolError> {
     let mut agreed = None;
     loop {
         let turn = call.turn().await?;
-        let trial = Work::Try { sql: input.query.clone(), params: params.clone() };
+        let (sql, params) = (wanted.sql.clone(), wanted.params.clone());
+        let trial = Work::Try { sql, params, max_overwrites: max_overwrites(call) };
         let Answer::Takes(toll) = call.write(trial, &turn).await? else { return Err(unexpected_answer()) };
-        let statement = Statement { sql: &input.query, params: input.params.as_ref(), reason: &input.reason };
-        let question = call.question(statement, &toll);
+        let (params, reason) = (wanted.shown.as_ref(), wanted.reason.as_deref());
+        let question = call.question(Statement { sql: &wanted.sql, params, reason }, &toll);
         if agreed.take().is_some_and(|subject: String| subject == question.subject)
             || call.has_consent(&question)?
         {
-            match behind_snapshot(call, &input, params.clone(), Some(*toll), &turn).await? {
-                Ended::Done(reply) => return Ok(reply),
-                Ended::OtherToll => continue,
+            match run(call, wanted.clone(), Some(*toll), &turn).await? {
+                Some(reply) => return Ok(reply),
+                None => continue,
             }
         }
         drop(turn);
@@ -138,55 +168,53 @@ async fn destroy_if_agreed(call: &Call<'_>, input: DestroyInput, params: Params)
     }
 }
 
-/// How a destructive statement ended that did not fail.
-enum Ended {
-    Done(Reply),
-    /// It takes something else than was agreed to, and was rolled back.
-    OtherToll,
-}
-
-async fn behind_snapshot(
+/// Runs a change, behind a snapshot where the policy wants one; none where it takes something else than was
+/// agreed to and was rolled back.
+async fn run(
     call: &Call<'_>,
-    input: &DestroyInput,
-    params: Params,
+    wanted: Wanted,
     agreed: Option<Toll>,
     turn: &TurnGuard,
-) -> Result<Ended, ToolError> {
-    let sql = input.query.clone();
+) -> Result<Option<Reply>, ToolError> {
+    if !call.policy.policy().snapshots_first {
+        let changed = change(call, wanted, agreed, turn).await?;
+        return Ok(changed.map(|changed| reply(&changed, "")));
+    }
     if call.core.settings.snapshots == 0 {
-        let changed = change(call, sql, params, agreed, turn).await?;
-        let done = changed.map(|changed| reply(&changed, "; snapshots are disabled (--snapshots 0)"));
-        return Ok(done.map_or(Ended::OtherToll, Ended::Done));
+        let changed = change(call, wanted, agreed, turn).await?;
+        return Ok(changed.map(|changed| reply(&changed, "; snapshots are disabled (--snapshots 0)")));
     }
     let done = call.snapshot(SnapshotKind::Auto).await?;
     let path = done.path.display().to_string();
     call.note("snapshot", path.as_str());
-    match change(call, sql, params, agreed, turn).await {
-        Ok(Some(changed)) => Ok(Ended::Done(reply(&changed, &format!("; snapshot: {path}")))),
-        Ok(None) => Ok(Ended::OtherToll),
+    let reason = wanted.reason.clone().unwrap_or_default();
+    match change(call, wanted, agreed, turn).await {
+        Ok(changed) => Ok(changed.map(|changed| reply(&changed, &format!("; snapshot: {path}")))),
         Err(error) => Err(ToolError::new(
             error.code,
-            format!("{}; reason: {}; a snapshot had been made: {path}", error.message, input.reason.trim()),
+            format!("{}; reason: {}; a snapshot had been made: {path}", error.message, reason.trim()),
         )),
     }
+}
+
+fn max_overwrites(call: &Call<'_>) -> Option<u64> {
+    call.policy.policy().counts_overwrites.then_some(call.core.settings.max_update_rows)
 }
 
 /// Runs a change; none where it takes something else than was agreed to.
 async fn change(
     call: &Call<'_>,
-    sql: String,
-    params: Params,
+    wanted: Wanted,
     agreed: Option<Toll>,
     turn: &TurnGuard,
 ) -> Result<Option<Changed>, ToolError> {
-    let policy = call.policy.policy();
     let mut audit = call.audit_row(None, None);
     let work = Work::Change {
-        sql,
-        params,
+        sql: wanted.sql,
+        params: wanted.params,
         max_rows: call.core.settings.max_rows,
         caps: call.core.caps(),
-        max_overwrites: policy.counts_overwrites.then_some(call.core.settings.max_update_rows),
+        max_overwrites: max_overwrites(call),
         agreed,
         audit: audit.clone(),
     };

@@ -35,13 +35,23 @@ impl Call<'_> {
                 return self.no_select(&keyword);
             }
         }
-        refusal.words(self.name, ACTION_WORDS, &|policy| self.core.tool_of(policy))
+        refusal.words(self.name, ACTION_WORDS, &|policy| self.tool_of(policy))
+    }
+
+    /// The name of the active tool that runs any statement under a policy.
+    fn tool_of(&self, policy: &str) -> Option<String> {
+        let runs_sql = |tool: &&ActiveTool| {
+            let handler = tool.spec.handler.as_str();
+            tool.spec.statement.is_none() && (handler.starts_with("query.") || handler.starts_with("view."))
+        };
+        let found = self.surface.tools().iter().filter(runs_sql).find(|tool| tool.policy.id() == policy);
+        found.map(|tool| tool.spec.name.clone())
     }
 
     fn no_select(&self, keyword: &str) -> ToolError {
         let explains =
             |tool: &&ActiveTool| tool.spec.handler == "explore.explain" && tool.spec.name != self.name;
-        let hint = match self.core.surface.tools().iter().find(explains) {
+        let hint = match self.surface.tools().iter().find(explains) {
             Some(tool) if keyword == "EXPLAIN" => format!("; use {} for a plan", tool.spec.name),
             _ => String::new(),
         };

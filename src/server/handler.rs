@@ -35,6 +35,9 @@ const CALLS_AT_ONCE: usize = 64;
 /// is started again may have other flags.
 const LIST_TTL_MS: u64 = 300_000;
 
+/// The same for a list of tools that files can change: as long as a change may take to be noticed here.
+const CHANGING_LIST_TTL_MS: u64 = 1_000;
+
 /// The `_meta` key under which every result of revision 2026-07-28 should name the server.
 const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
@@ -48,6 +51,7 @@ pub(super) struct Handler<S> {
     server_info: Value,
     tools: Vec<Tool>,
     offers: Offers,
+    listed: offers::Changing,
     templates: Vec<ResourceTemplate>,
     prompts: Vec<Prompt>,
     changes: Option<Changes>,
@@ -65,11 +69,14 @@ impl<S: Service> Handler<S> {
         let templates = all("resource template", service.resource_templates())?;
         let prompts = all("prompt", service.prompts())?;
         let offers = service.offers();
-        let counter = service.resource_changes().filter(|_| offers.resources);
-        let changes = counter.map(|counter| Changes::new(counter, input_over));
+        let resources = service.resource_changes().filter(|_| offers.resources);
+        let listed =
+            offers::Changing { resources: resources.is_some(), tools: service.tool_changes().is_some() };
+        let changes = (listed.resources || listed.tools)
+            .then(|| Changes::new(resources, service.tool_changes(), input_over));
         let info = implementation();
         let server_info = serde_json::to_value(&info).map_err(|e| StartError::failure(e.to_string()))?;
-        let config = ServerConfig::new(offers::capabilities(offers, changes.is_some()))
+        let config = ServerConfig::new(offers::capabilities(offers, listed))
             .with_server_info(info)
             .with_instructions(service.instructions());
         let turns = Arc::new(Semaphore::new(CALLS_AT_ONCE));
@@ -80,6 +87,7 @@ impl<S: Service> Handler<S> {
             server_info,
             tools,
             offers,
+            listed,
             templates,
             prompts,
             changes,
@@ -91,7 +99,7 @@ impl<S: Service> Handler<S> {
     /// The methods of this server.
     fn methods(&self) -> Vec<&'static str> {
         let mut methods = METHODS.to_vec();
-        methods.extend(offers::methods(self.offers, self.changes.is_some()));
+        methods.extend(offers::methods(self.offers, self.listed));
         methods
     }
 
@@ -105,8 +113,18 @@ impl<S: Service> Handler<S> {
         ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words, None)
     }
 
+    /// The tools as they are now, and for how many milliseconds a client may keep the list.
+    fn tools(&self) -> (Vec<Tool>, u64) {
+        if !self.listed.tools {
+            return (self.tools.clone(), LIST_TTL_MS);
+        }
+        // What cannot be sent whole was refused at the start, and other tools are made in the same way.
+        let tools = all("tool", self.service.descriptors()).unwrap_or_else(|_| self.tools.clone());
+        (tools, CHANGING_LIST_TTL_MS)
+    }
+
     fn unknown_tool(&self, name: &str) -> ErrorData {
-        let names: Vec<String> = self.tools.iter().map(|tool| format!("`{}`", tool.name)).collect();
+        let names: Vec<String> = self.tools().0.iter().map(|tool| format!("`{}`", tool.name)).collect();
         let words = format!("unknown tool `{name}`; the tools are {}", names.join(", "));
         ErrorData::invalid_params(words, None)
     }
@@ -172,7 +190,8 @@ impl<S: Service> Handler<S> {
 
 impl<S: Service> ServerHandler for Handler<S> {
     fn get_info(&self) -> ServerConfig {
-        self.config.clone()
+        let config = self.config.clone();
+        if self.listed.tools { config.with_instructions(self.service.instructions()) } else { config }
     }
 
     async fn initialize(
@@ -209,9 +228,9 @@ impl<S: Service> ServerHandler for Handler<S> {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         one_page("tools/list", request)?;
-        let mut result = ListToolsResult::with_all_items(self.tools.clone())
-            .with_ttl_ms(LIST_TTL_MS)
-            .with_cache_scope(CacheScope::Public);
+        let (tools, ttl) = self.tools();
+        let mut result =
+            ListToolsResult::with_all_items(tools).with_ttl_ms(ttl).with_cache_scope(CacheScope::Public);
         result.meta = self.meta(&context, None);
         Ok(result)
     }
@@ -259,7 +278,7 @@ impl<S: Service> ServerHandler for Handler<S> {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.tools.iter().find(|tool| tool.name == name).cloned()
+        self.tools().0.into_iter().find(|tool| tool.name == name)
     }
 
     async fn on_custom_request(

@@ -113,6 +113,17 @@ pub trait Service: Send + Sync + 'static {
         context: CallContext,
     ) -> impl Future<Output = Result<Completions, RequestError>> + Send;
 
+    /// A counter that changes with every other list of tools; none where it never changes.
+    fn tool_changes(&self) -> Option<watch::Receiver<u64>> {
+        None
+    }
+
+    /// Looks whether what tools are made of has changed, and takes it up; `forced`, without looking.
+    fn reload(&self, forced: bool) -> impl Future<Output = ()> + Send {
+        let _ = forced;
+        std::future::ready(())
+    }
+
     /// Ends what still runs and writes what is still queued. Called once, after the last call's token
     /// was cancelled; whatever is left after [`SHUTDOWN_TIME`] is abandoned.
     fn shutdown(&self) -> impl Future<Output = ()> + Send;

@@ -4,30 +4,8 @@
 //! more line among the mistakes and does not hide the others.
 
 use super::position::{Path, Step};
-use serde::Deserialize;
+use super::shape::raw;
 use serde_json::Value;
-
-macro_rules! raw {
-    ($($(#[$doc:meta])* $name:ident $expecting:literal { $($key:literal $field:ident: $type:ty,)* })*) => {
-        $(
-            $(#[$doc])*
-            #[derive(Clone, Debug, Default, Deserialize)]
-            #[serde(expecting = $expecting)]
-            pub struct $name {
-                $(
-                    #[doc = concat!("`", $key, "`.")]
-                    #[serde(default, rename = $key)]
-                    pub $field: Option<$type>,
-                )*
-            }
-
-            impl $name {
-                /// The keys, in the order of the declaration.
-                pub const KEYS: &'static [&'static str] = &[$($key,)*];
-            }
-        )*
-    };
-}
 
 raw! {
     /// tools.yaml.
@@ -40,36 +18,36 @@ raw! {
     }
     /// A profile.
     RawProfile "a profile (a map)" {
-        "id" id: String,
-        "title" title: String,
-        "format" format: String,
-        "errors" errors: String,
-        "defaults" defaults: RawDefaults,
-        "tools" tools: Vec<String>,
-        "resources" resources: Vec<String>,
-        "prompts" prompts: Vec<String>,
-        "instructions" instructions: String,
+        "id" id: String = "Its name for `--profile`.",
+        "title" title: String = "One line for people.",
+        "format" format: String = "How results look." ["csv", "structured"],
+        "errors" errors: String = "Whether an error's text starts with its code in brackets." ["plain", "coded"],
+        "defaults" defaults: RawDefaults = "Settings it starts from.",
+        "tools" tools: Vec<String> = "The ids of its tools, in the order of tools/list.",
+        "resources" resources: Vec<String> = "The ids of its resources.",
+        "prompts" prompts: Vec<String> = "The ids of its prompts.",
+        "instructions" instructions: String = "What an agent is told at the start; a template over the settings.",
     }
     /// A profile's defaults.
     RawDefaults "a map of settings" {
-        "query_timeout" query_timeout: f64,
-        "default_limit" default_limit: u64,
-        "max_rows" max_rows: u64,
-        "max_result_bytes" max_result_bytes: u64,
-        "max_cell_chars" max_cell_chars: u64,
+        "query_timeout" query_timeout: f64 = "Seconds a statement may run.",
+        "default_limit" default_limit: u64 = "Rows a call returns when it names no limit.",
+        "max_rows" max_rows: u64 = "Rows a call may ask for.",
+        "max_result_bytes" max_result_bytes: u64 = "Bytes of text a result may have.",
+        "max_cell_chars" max_cell_chars: u64 = "Characters shown of one cell.",
     }
     /// A tool.
     RawTool "a tool (a map)" {
-        "id" id: String,
-        "name" name: String,
-        "title" title: String,
-        "policy" policy: String,
-        "handler" handler: String,
-        "output" output: String,
-        "annotations" annotations: RawAnnotations,
-        "words" words: RawWords,
-        "params" params: Vec<RawParam>,
-        "fixed" fixed: Vec<RawFixed>,
+        "id" id: String = "`profile.name`, unique over all profiles.",
+        "name" name: String = "The name that agents call.",
+        "title" title: String = "A short title for people.",
+        "policy" policy: String = "The policy it runs under, by its id in policy.yaml.",
+        "handler" handler: String = "`family.function` in src/handlers.",
+        "output" output: String = "The struct of src/results that its structured result is.",
+        "annotations" annotations: RawAnnotations = "Hints for clients; held against the policy.",
+        "words" words: RawWords = "The parts of its description.",
+        "params" params: Vec<RawParam> = "Parameters, in reading order.",
+        "fixed" fixed: Vec<RawFixed> = "Fields of the handler that the tool sets itself.",
     }
     /// The hints.
     RawAnnotations "a map of hints" {
@@ -80,22 +58,22 @@ raw! {
     }
     /// The parts of a description.
     RawWords "a map of texts" {
-        "purpose" purpose: String,
-        "use" usage: String,
-        "returns" returns: String,
-        "refuses" refuses: String,
-        "effects" effects: String,
+        "purpose" purpose: String = "What it does.",
+        "use" usage: String = "When to use it, and when another tool.",
+        "returns" returns: String = "What comes back.",
+        "refuses" refuses: String = "What it refuses.",
+        "effects" effects: String = "What it changes.",
     }
     /// A parameter.
     RawParam "a parameter (a map)" {
-        "name" name: String,
-        "field" field: String,
-        "type" kind: String,
-        "required" required: bool,
-        "description" description: String,
-        "minimum" minimum: Value,
-        "maximum" maximum: Value,
-        "default" default: Value,
+        "name" name: String = "The name that agents give.",
+        "field" field: String = "The field of the handler's input, where it is another.",
+        "type" kind: String = "What it holds." ["string", "integer", "boolean", "string_list", "binding"],
+        "required" required: bool = "Whether it must be given.",
+        "description" description: String = "Unit, format, bounds and default in words.",
+        "minimum" minimum: Value = "The least value; a number or a setting in braces.",
+        "maximum" maximum: Value = "The greatest value; a number or a setting in braces.",
+        "default" default: Value = "What holds when it is left out.",
     }
     /// A constant handler field.
     RawFixed "a fixed field (a map)" {
@@ -220,7 +198,7 @@ pub fn policy_keys(path: &Path) -> &'static [&'static str] {
 }
 
 /// The path with every index as `*`.
-fn shape(path: &Path) -> Vec<&str> {
+pub fn shape(path: &Path) -> Vec<&str> {
     path.0
         .iter()
         .map(|step| match step {

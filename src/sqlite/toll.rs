@@ -7,7 +7,8 @@
 //! row counts from before and after stand, and what `total_changes` has beyond them counts as changed.
 //! It runs nothing, begins nothing and rolls nothing back: `write` does.
 
-use super::guard::Judged;
+use super::fault::Fault;
+use super::judged::Judged;
 use super::objects::{Catalog, quoted};
 use super::seen::{Seen, Tally};
 use crate::policy::ActionKind;
@@ -61,6 +62,42 @@ impl TableToll {
     }
 }
 
+/// What a person has agreed that a change may take.
+#[derive(Clone, Copy, Debug)]
+pub enum Agreed<'a> {
+    /// Anything: nobody was to be asked.
+    Anything,
+    /// Nothing yet: the change is a trial, and ends with what it would take.
+    Nothing,
+    /// This.
+    To(&'a Toll),
+}
+
+impl Agreed<'_> {
+    /// The rows before, where they are to be counted.
+    ///
+    /// # Errors
+    /// What SQLite reports, the watch's interrupt among it.
+    pub(super) fn before(self, conn: &Connection, judged: &Judged) -> rusqlite::Result<Option<Before>> {
+        match self {
+            Self::Anything => Ok(None),
+            Self::Nothing | Self::To(_) => Before::of(conn, judged).map(Some),
+        }
+    }
+
+    /// Whether the statement may be committed that took this.
+    ///
+    /// # Errors
+    /// It takes something else than was agreed to.
+    pub(super) fn holds_for(self, toll: Toll) -> Result<(), Fault> {
+        match self {
+            Self::Anything => Ok(()),
+            Self::To(agreed) if agreed.terms() == toll.terms() => Ok(()),
+            Self::Nothing | Self::To(_) => Err(Fault::OtherToll(Box::new(toll))),
+        }
+    }
+}
+
 /// The rows of the tables that a statement may write, before it does.
 pub(super) struct Before {
     tables: BTreeMap<String, Counted>,
@@ -89,7 +126,7 @@ impl Before {
     ///
     /// # Errors
     /// What SQLite reports, the watch's interrupt among it.
-    pub(super) fn of(conn: &Connection, judged: &Judged) -> rusqlite::Result<Self> {
+    fn of(conn: &Connection, judged: &Judged) -> rusqlite::Result<Self> {
         let facts = &judged.facts;
         let named = facts.structural.iter().map(|(_, object)| object).chain(&facts.trigger_on);
         let mut tables = BTreeMap::new();

@@ -7,14 +7,13 @@
 use super::fault::Fault;
 use super::guard::{Compiled, Guarded, Judged};
 use super::ledger::insert_audit;
-use super::objects::{quoted, text};
 use super::overwrites::{Counts, Ran, Scope, committed_view};
 use super::params::Params;
 use super::program;
 use super::query::{column_names, push_row};
 use super::seen::Seen;
 use super::text_command;
-use super::toll::{self, Toll};
+use super::toll::{Agreed, Ran as Taken};
 use crate::audit::AuditRow;
 use crate::policy::{ActionKind, Policy, Refusal};
 use crate::render::Caps;
@@ -50,17 +49,6 @@ pub struct Change<'a> {
     pub agreed: Agreed<'a>,
     /// The audit row, but for rows and duration.
     pub audit: &'a AuditRow,
-}
-
-/// What a person has agreed that a change may take.
-#[derive(Clone, Copy, Debug)]
-pub enum Agreed<'a> {
-    /// Anything: nobody was to be asked.
-    Anything,
-    /// Nothing yet: the change is a trial, and ends with what it would take.
-    Nothing,
-    /// This.
-    To(&'a Toll),
 }
 
 /// What a change came to.
@@ -114,10 +102,7 @@ impl Writer {
         let running = self.guarded.enter(&compiled.judged);
         let made = compiled.statement.raw_execute().map_err(|error| self.fault(&error));
         drop(running);
-        let verdict = made.and_then(|_| match self.judge_trigger(policy, &table) {
-            Err(Retry::Yes(fault) | Retry::No(fault)) => Err(fault),
-            Ok(()) => Ok(()),
-        });
+        let verdict = made.and_then(|_| self.judge_trigger(policy, &table));
         drop(compiled);
         self.roll_back();
         verdict
@@ -195,10 +180,7 @@ impl Writer {
             }
             _ => None,
         };
-        let weighed = match change.agreed {
-            Agreed::Anything => None,
-            _ => Some(toll::Before::of(self.guarded.trusted(), &judged).map_err(|e| self.fault(&e))?),
-        };
+        let weighed = change.agreed.before(self.guarded.trusted(), &judged).map_err(|e| self.fault(&e))?;
         let ours = judged.facts.structural.as_ref().map(|_| self.server_objects()).transpose()?;
         self.seen.reset();
         let total_before = self.guarded.trusted().total_changes();
@@ -228,11 +210,9 @@ impl Writer {
             self.judge_trigger(policy, table)?;
         }
         if let Some(before) = &weighed {
-            let ran = toll::Ran { total, changes: changed.rows, seen: &self.seen };
+            let ran = Taken { total, changes: changed.rows, seen: &self.seen };
             let toll = before.toll(self.guarded.trusted(), &ran).map_err(|e| self.fault(&e))?;
-            if !matches!(change.agreed, Agreed::To(agreed) if agreed.terms() == toll.terms()) {
-                return Err(Fault::OtherToll(Box::new(toll)).into());
-            }
+            change.agreed.holds_for(toll)?;
         }
         changed.returning = returning;
         self.watch_out(moments, total);
@@ -245,7 +225,11 @@ impl Writer {
     }
 
     /// Compiles for a change: what only reads, or under a destructive policy only adds, is sent on.
-    fn compile(&self, policy: &'static Policy, sql: &str) -> Result<Compiled<'_>, Fault> {
+    /// Compiles and judges a change.
+    ///
+    /// # Errors
+    /// Refusals, SQLite's errors, a statement that only reads.
+    pub(super) fn compile(&self, policy: &'static Policy, sql: &str) -> Result<Compiled<'_>, Fault> {
         let compiled = self.guarded.compile(policy, sql).map_err(|fault| sent_on(policy, fault))?;
         let judged = &compiled.judged;
         if judged.explain || (judged.facts.written.is_empty() && judged.facts.structural.is_none()) {
@@ -293,72 +277,6 @@ impl Writer {
         let last_insert_rowid = (structural.is_none() && is_new).then_some(rowid);
         let returning = sink.map(|sink| sink.finish(cut).text);
         Ok((returning, Changed { rows, last_insert_rowid, structural, returning: None }))
-    }
-
-    /// A trigger's body is invisible to the authorizer when it is created, so the statements that would
-    /// fire it are compiled now, and what the body does is judged as if an agent had sent it.
-    fn judge_trigger(&self, policy: &'static Policy, table: &str) -> Result<(), Retry> {
-        let conn = self.guarded.trusted();
-        let columns = writable_columns(conn, table).map_err(|e| self.fault(&e))?;
-        let name = quoted(table);
-        let list = columns.iter().map(|c| quoted(c)).collect::<Vec<_>>().join(", ");
-        let sets = columns.iter().map(|c| format!("{0} = {0}", quoted(c))).collect::<Vec<_>>().join(", ");
-        for sql in [
-            format!("INSERT INTO main.{name} ({list}) SELECT {list} FROM main.{name}"),
-            format!("UPDATE main.{name} SET {sets}"),
-            format!("DELETE FROM main.{name}"),
-        ] {
-            match self.guarded.judge_afresh(policy, &sql) {
-                // A view without a trigger for this statement cannot be the target of it.
-                Err(Fault::Error(error)) if error.message.starts_with("cannot modify") => {}
-                Err(fault) => return Err(Retry::No(fault)),
-                Ok(()) => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Everything in the schema that has one of the server's names or hangs on one of its tables.
-    fn server_objects(&self) -> Result<Vec<[String; 4]>, Fault> {
-        let read = || -> rusqlite::Result<Vec<[String; 4]>> {
-            let sql = "SELECT type, name, tbl_name, sql FROM main.sqlite_schema";
-            let mut statement = self.guarded.trusted().prepare_cached(sql)?;
-            let mut rows = statement.query([])?;
-            let mut found = Vec::new();
-            while let Some(row) = rows.next()? {
-                let (name, table) = (text(row, 1)?, text(row, 2)?);
-                if self.guarded.protected().owns(&name) || self.guarded.protected().owns(&table) {
-                    found.push([text(row, 0)?, name, table, text(row, 3)?]);
-                }
-            }
-            found.sort();
-            Ok(found)
-        };
-        read().map_err(|error| self.fault(&error))
-    }
-
-    /// The authorizer does not tell the new name of ALTER TABLE ... RENAME TO, for one: whatever the
-    /// statement was, nothing of the server's may be different afterwards, and nothing may bear its names.
-    fn check_server_objects(&self, before: &[[String; 4]]) -> Result<(), Fault> {
-        let after = self.server_objects()?;
-        let differs = |one: &[[String; 4]], other: &[[String; 4]]| {
-            one.iter().find(|object| !other.contains(object)).map(|[_, name, ..]| name.clone())
-        };
-        match differs(&after, before).or_else(|| differs(before, &after)) {
-            Some(object) => Err(Refusal::Protected { object }.into()),
-            None => Ok(()),
-        }
-    }
-
-    /// `CREATE TRIGGER temp.t AFTER INSERT ON main.x` is reported as a trigger in `main`.
-    fn check_no_temporary(&self) -> Result<(), Fault> {
-        let found = self
-            .guarded
-            .trusted()
-            .prepare_cached("SELECT name FROM temp.sqlite_schema")
-            .and_then(|mut statement| statement.query_map([], |row| text(row, 0))?.next().transpose())
-            .map_err(|error| self.fault(&error))?;
-        found.map_or(Ok(()), |object| Err(Refusal::temporary(&object).into()))
     }
 
     /// Inserts the audit row, within the transaction of the change.
@@ -494,17 +412,4 @@ fn fill(
         shown += 1;
     }
     Ok(cut)
-}
-
-fn writable_columns(conn: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
-    let mut statement = conn.prepare(&format!("PRAGMA main.table_xinfo({})", quoted(table)))?;
-    let mut rows = statement.query([])?;
-    let mut columns = Vec::new();
-    while let Some(row) = rows.next()? {
-        // 2 and 3 are generated columns.
-        if row.get::<_, i64>(6)? < 2 {
-            columns.push(text(row, 1)?);
-        }
-    }
-    Ok(columns)
 }

@@ -13,12 +13,15 @@ use crate::policy::{ConnectionKind, Policy};
 use crate::render::Caps;
 use crate::sqlite::fault::Fault;
 use crate::sqlite::guard::Guarded;
+use crate::sqlite::next_step;
 use crate::sqlite::query::{self, Read as ReadStatement, ReadRows};
+use crate::sqlite::restore;
 use crate::sqlite::search_rows;
+use crate::sqlite::toll::Agreed;
 use crate::sqlite::view::NewView;
 use crate::sqlite::watch::Watch;
-use crate::sqlite::write::{Agreed, Change, Changed, Moments, Writer};
-use crate::sqlite::{plan, sample};
+use crate::sqlite::write::{Change, Changed, Moments, Writer};
+use crate::sqlite::{compile, plan, sample};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,6 +41,15 @@ pub fn run() -> io::Result<()> {
             let done = crate::sqlite::copy::snapshot(&request, jiff::Timestamp::now());
             pipe.send(&FromWorker::Snapshot(done))
         }
+        Some(Order::Restore(request)) => {
+            // No job, so no number.
+            let mut before_commit = || {
+                let _ = pipe.send(&FromWorker::Committing { job: 0 });
+            };
+            let done = restore::restore(&request, jiff::Timestamp::now(), &mut before_commit);
+            pipe.send(&FromWorker::Restored(done.map(Box::new)))
+        }
+        Some(Order::Snapshots(listing)) => pipe.send(&FromWorker::Snapshots(restore::list(&listing))),
         None => Ok(()),
     }
 }
@@ -48,8 +60,7 @@ fn run_jobs(pipe: &Pipe, setup: &Setup) -> io::Result<()> {
     let mut bench = match Bench::open(setup, watch) {
         Ok(bench) => bench,
         Err(error) => {
-            let words = crate::sqlite::fault::message(&error);
-            return pipe.send(&FromWorker::Ready(Err(words)));
+            return pipe.send(&FromWorker::Ready(Err(crate::sqlite::fault::tool_error(&error))));
         }
     };
     pipe.send(&FromWorker::Ready(Ok(())))?;
@@ -95,6 +106,10 @@ impl Bench {
 
     fn work(&mut self, job: Job, pipe: &Pipe) -> Result<Answer, Fault> {
         let policy = policy_of(&job.policy)?;
+        self.work_under(policy, job, pipe).map_err(|fault| next_step::added(self.guarded(), policy, fault))
+    }
+
+    fn work_under(&mut self, policy: &'static Policy, job: Job, pipe: &Pipe) -> Result<Answer, Fault> {
         self.guarded().watch().start(Duration::from_millis(job.timeout_ms));
         let mut moments = Told { pipe, job: job.number };
         match job.work {
@@ -125,10 +140,15 @@ impl Bench {
                 let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
                 self.guarded().definitions(include_system, max_bytes).map(Answer::Definitions)
             }
+            Work::Compile { sql } => match self {
+                Self::Reads(guarded) => compile::read(guarded, policy, &sql),
+                Self::Writes(writer) => compile::write(writer, policy, &sql),
+            }
+            .map(Answer::Compiled),
             Work::Check { sql, params } => {
                 self.writer()?.check(policy, &sql, &params).map(|()| Answer::Accepted)
             }
-            Work::Try { sql, params } => {
+            Work::Try { sql, params, max_overwrites } => {
                 let (agreed, audit) = (Agreed::Nothing, AuditRow::default());
                 let caps = Caps { max_result_bytes: 0, max_cell_chars: 0 };
                 let change = Change {
@@ -136,7 +156,7 @@ impl Bench {
                     params: &params,
                     max_rows: 0,
                     caps,
-                    max_overwrites: None,
+                    max_overwrites,
                     agreed,
                     audit: &audit,
                 };

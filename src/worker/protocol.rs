@@ -8,11 +8,13 @@ use crate::audit::AuditRow;
 use crate::error::ToolError;
 use crate::render::{Caps, DatumRows};
 use crate::results::PlanStep;
+use crate::sqlite::compile::Compilation;
 use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
 use crate::sqlite::fault::Fault;
 use crate::sqlite::introspect::{Schema, TableDescription, TableEntry};
 use crate::sqlite::params::Params;
 use crate::sqlite::query::{Form, TextResult};
+use crate::sqlite::restore::{Listing, RestoreRequest, Restored, SnapshotEntry};
 use crate::sqlite::sample::Sample;
 use crate::sqlite::search_rows::Search;
 use crate::sqlite::toll::Toll;
@@ -31,6 +33,10 @@ pub enum Order {
     Jobs(Setup),
     /// Make one snapshot and end.
     Snapshot(SnapshotRequest),
+    /// Restore one snapshot and end.
+    Restore(Box<RestoreRequest>),
+    /// List the snapshots and end.
+    Snapshots(Listing),
 }
 
 /// What a worker for jobs opens, and how.
@@ -68,9 +74,13 @@ pub enum ToWorker {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FromWorker {
     /// The file is open; or why it is not.
-    Ready(Result<(), String>),
+    Ready(Result<(), ToolError>),
     /// The snapshot that was ordered, or why there is none.
     Snapshot(Result<SnapshotDone, ToolError>),
+    /// The restore that was ordered, or why there is none.
+    Restored(Result<Box<Restored>, ToolError>),
+    /// The list that was ordered.
+    Snapshots(Result<Vec<SnapshotEntry>, ToolError>),
     /// The job waits for another process's lock; its own time stands still.
     Waiting {
         /// The job's number.
@@ -140,6 +150,11 @@ pub enum Work {
         /// Its parameters.
         params: Params,
     },
+    /// Compile and judge a statement that will be run later, under a policy that reads or writes.
+    Compile {
+        /// The statement.
+        sql: String,
+    },
     /// Compile and judge a change without running it.
     Check {
         /// The statement.
@@ -153,6 +168,8 @@ pub enum Work {
         sql: String,
         /// Its parameters.
         params: Params,
+        /// As of `Change`.
+        max_overwrites: Option<u64>,
     },
     /// Run a statement that changes the database.
     Change {
@@ -216,6 +233,8 @@ pub enum Answer {
     Rows(DatumRows),
     /// Of `Explain`.
     Plan(Vec<PlanStep>),
+    /// Of `Compile`.
+    Compiled(Compilation),
     /// Of `Check`.
     Accepted,
     /// Of `Change`.

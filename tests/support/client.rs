@@ -60,6 +60,13 @@ impl Server {
         self
     }
 
+    /// Under another user and group; only the superuser can.
+    pub(crate) fn as_user(mut self, id: u32) -> Self {
+        use std::os::unix::process::CommandExt;
+        self.command.uid(id).gid(id);
+        self
+    }
+
     pub(crate) fn in_folder(mut self, folder: &Path) -> Self {
         self.command.current_dir(folder);
         self
@@ -272,6 +279,28 @@ impl Client {
         true
     }
 
+    /// Whether a notification of this method has come or comes within `wait`; it is taken out.
+    #[track_caller]
+    pub(crate) fn is_told(&mut self, method: &str, wait: Duration) -> Option<Value> {
+        let deadline = Instant::now() + wait;
+        loop {
+            if let Some(at) = self.notices.iter().position(|notice| notice["method"] == method) {
+                return Some(self.notices.remove(at));
+            }
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => {
+                    let message = parse(&line);
+                    match message["id"].as_i64() {
+                        Some(found) => drop(self.early.insert(found, message)),
+                        None => self.notices.push(message),
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => return None,
+                Err(error) => panic!("the server ended: {error}; stderr: {}", self.stderr()),
+            }
+        }
+    }
+
     #[track_caller]
     pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params);
@@ -405,13 +434,21 @@ pub(crate) struct Answer {
     pub(crate) failed: bool,
     /// The error's code: `REFUSED`, or the number of a protocol error.
     pub(crate) code: String,
+    /// The result as data; null where there is none.
+    pub(crate) structured: Value,
 }
 
 impl Answer {
     fn of(message: Value, asked: String) -> Self {
         if let Some(error) = message.get("error") {
             let text = error["message"].as_str().unwrap().to_owned();
-            return Self { asked, text, failed: true, code: error["code"].to_string() };
+            return Self {
+                asked,
+                text,
+                failed: true,
+                code: error["code"].to_string(),
+                structured: Value::Null,
+            };
         }
         let result = &message["result"];
         let content = result["content"].as_array().unwrap();
@@ -421,6 +458,7 @@ impl Answer {
             text: content[0]["text"].as_str().unwrap().to_owned(),
             failed: result["isError"].as_bool().unwrap_or(false),
             code: result["_meta"]["indelible/code"].as_str().unwrap_or_default().to_owned(),
+            structured: result["structuredContent"].clone(),
         }
     }
 

@@ -9,6 +9,24 @@ use crate::sqlite::open;
 use rusqlite::{Connection, ErrorCode as SqliteCode};
 use std::path::Path;
 
+/// How much is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sqlite) enum Depth {
+    /// `quick_check`: what a copy can lose.
+    Pages,
+    /// `integrity_check`: that indexes hold what their tables hold as well.
+    Indexes,
+}
+
+impl Depth {
+    fn pragma(self) -> &'static str {
+        match self {
+            Self::Pages => "PRAGMA main.quick_check",
+            Self::Indexes => "PRAGMA main.integrity_check",
+        }
+    }
+}
+
 /// What a check found, the first message of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Integrity {
@@ -22,8 +40,8 @@ pub struct Integrity {
 ///
 /// # Errors
 /// SQLite's, when the file cannot be read at all.
-pub(super) fn damage(copy: &Path) -> rusqlite::Result<Option<String>> {
-    integrity(&open::for_checking(copy)?).map(|found| found.damage)
+pub(in crate::sqlite) fn damage(copy: &Path, depth: Depth) -> rusqlite::Result<Option<String>> {
+    checked(&open::for_checking(copy)?, depth).map(|found| found.damage)
 }
 
 /// Checks the database behind a connection.
@@ -31,26 +49,30 @@ pub(super) fn damage(copy: &Path) -> rusqlite::Result<Option<String>> {
 /// # Errors
 /// SQLite's, when it cannot be read at all.
 pub(in crate::sqlite) fn integrity(connection: &Connection) -> rusqlite::Result<Integrity> {
+    checked(connection, Depth::Pages)
+}
+
+fn checked(connection: &Connection, depth: Depth) -> rusqlite::Result<Integrity> {
     let mut found = Integrity::default();
-    match look(connection, "PRAGMA main.quick_check", &mut found) {
+    match look(connection, depth.pragma(), &mut found) {
         Ok(()) => {}
         // A virtual table that cannot connect (its shadow tables are gone, say) keeps the whole check from
         // compiling: then table by table.
         Err(error) if error.sqlite_error_code() == Some(SqliteCode::Unknown) => {
-            table_by_table(connection, &mut found)?;
+            table_by_table(connection, depth, &mut found)?;
         }
         Err(error) => return Err(error),
     }
     Ok(found)
 }
 
-fn table_by_table(connection: &Connection, found: &mut Integrity) -> rusqlite::Result<()> {
+fn table_by_table(connection: &Connection, depth: Depth, found: &mut Integrity) -> rusqlite::Result<()> {
     let mut tables =
         connection.prepare("SELECT name FROM main.sqlite_schema WHERE type = 'table' AND rootpage > 0")?;
     let names = tables.query_map([], |row| text(row, 0))?.collect::<Result<Vec<_>, _>>()?;
     for name in names {
         let quoted = name.replace('"', "\"\"");
-        look(connection, &format!("PRAGMA main.quick_check(\"{quoted}\")"), found)?;
+        look(connection, &format!("{}(\"{quoted}\")", depth.pragma()), found)?;
         if found.damage.is_some() {
             break;
         }
