@@ -334,7 +334,7 @@ mod other_tools {
             assert!(support::wait_until(|| bench.query(log) == noted), "{}", bench.query(log));
         }
         // A person at the command line has decided already.
-        let restore = ["snapshots", "restore", &name];
+        let restore = ["snapshots", "restore", &name, "--reason", "the deletion was wrong"];
         let (status, stdout, stderr) = Server::on(&bench).flags(&CONFIRM).flags(&restore).run();
         assert_eq!(status, 0, "{stdout}{stderr}");
     }

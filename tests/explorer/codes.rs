@@ -81,7 +81,7 @@ fn each_code_stands_in_front_of_its_words_and_the_words_say_what_to_do() {
     desk.call("run_query", json!({"sql": 7})).fails_as("INVALID_ARGUMENTS", &["`sql`"]);
     // Those that need something to happen have tests of their own below.
     seen.extend(["NOT_SELECT", "NOT_READ_ONLY", "INVALID_ARGUMENTS", "BUSY", "CORRUPT", "WORKER_LOST"]);
-    let only_memory = ["REFUSED", "CANCELLED", "SNAPSHOT_FAILED"];
+    let only_memory = ["REFUSED", "CANCELLED", "DECLINED", "SNAPSHOT_FAILED"];
     let listed = include_str!("../../docs/ERRORS.md")
         .lines()
         .filter_map(|line| line.strip_prefix("| `")?.split('`').next());
