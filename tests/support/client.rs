@@ -61,7 +61,7 @@ impl Server {
     }
 
     /// Under another user and group; only the superuser can.
-    pub(crate) fn as_user(mut self, id: u32) -> Self {
+    pub(crate) fn under_user(mut self, id: u32) -> Self {
         use std::os::unix::process::CommandExt;
         self.command.uid(id).gid(id);
         self
