@@ -116,7 +116,8 @@ impl App {
         let name = &active.spec.name;
         let tools = Arc::clone(&surface);
         let call = Call::new(&self.core, tools, name, active.policy, context.cancel, context.progress)
-            .showing(active.format(surface.profile()));
+            .showing(active.format(surface.profile()))
+            .with_confirmer(context.confirm);
         let names: Vec<String> = given.iter().flat_map(Map::keys).take(20).cloned().collect();
         let result = match arguments::check(&active.spec, &self.words, given) {
             Ok(arguments) => match (active.tool, &active.spec.statement) {
@@ -172,14 +173,31 @@ impl App {
         }
     }
 
+    /// Whether a person must agree before this tool changes anything.
+    #[must_use]
+    pub fn asks(&self, tool: &str) -> bool {
+        self.core.surface().tool(tool).is_some_and(|tool| self.core.must_ask(tool))
+    }
+
+    /// A call that came with an answer which is not the person's leaves a row, too.
+    pub fn note_refused(&self, tool: &str, why: &str) {
+        self.note_turned_away(tool, why, Some(r#"{"confirmed":"refused"}"#));
+    }
+
     /// A call of a tool that does not exist leaves a row, too.
     fn note_unknown(&self, tool: &str) {
+        let error = format!("unknown tool ({})", ErrorCode::InvalidArguments.as_str());
+        self.note_turned_away(tool, &error, None);
+    }
+
+    fn note_turned_away(&self, tool: &str, error: &str, detail: Option<&str>) {
         let row = AuditRow {
             ts: timestamp(jiff::Timestamp::now()),
             session: self.core.session.clone(),
             tool: crate::render::one_line(tool, 100),
             ok: false,
-            error: Some(format!("unknown tool ({})", ErrorCode::InvalidArguments.as_str())),
+            error: Some(error.to_owned()),
+            detail: detail.map(str::to_owned),
             ..AuditRow::default()
         };
         if let Some(log) = &self.core.audit_log {
@@ -193,7 +211,9 @@ impl App {
 
 fn outcome(result: Result<Reply, ToolError>, errors: ErrorStyle) -> Outcome {
     match result {
-        Ok(reply) => Outcome { text: reply.text, structured: reply.structured, error: None },
+        Ok(reply) => {
+            Outcome { text: reply.text, structured: reply.structured, error: None, question: reply.question }
+        }
         Err(error) => match errors {
             ErrorStyle::Plain => Outcome::failure(error.code, error.message),
             ErrorStyle::Coded => {

@@ -181,6 +181,14 @@ impl Service for App {
         App::call(self, &tool, arguments, context).await
     }
 
+    fn asks(&self, tool: &str) -> bool {
+        App::asks(self, tool)
+    }
+
+    fn note_refused(&self, tool: &str, why: &str) {
+        App::note_refused(self, tool, why);
+    }
+
     fn offers(&self) -> Offers {
         let surface = self.surface();
         let (resources, prompts) = (surface.resources(), surface.prompts());

@@ -6,10 +6,13 @@
 //! # Layout
 //!
 //! - `args`: the commands and their help; `usage`: clap's errors in our words
-//! - `serve`, `call`, `verify`, `tools`, `snapshots`, `doctor`, `client_config`, `bundle`, `completions`: one file a command
+//! - `serve`, `call`, `verify`, `tools`, `snapshots`, `doctor`, `client_config`, `bundle`, `completions`: one file
+//!   a command
+//! - `ask`: the person at the terminal
 //! - `output`, `runtime`, `stdin`: what they share
 
 mod args;
+mod ask;
 mod bundle;
 mod call;
 mod client_config;

@@ -78,6 +78,10 @@ pub struct RawArgs {
     #[arg(long, value_name = "COUNT", global = true, allow_negative_numbers = true)]
     pub snapshots: Option<String>,
 
+    /// Before which calls to ask the person at the client: none or destructive [default: none] [INDELIBLE_CONFIRM]
+    #[arg(long, value_name = "WHICH", global = true)]
+    pub confirm: Option<String>,
+
     /// Folder for snapshots [default: the database's path with `.snapshots` added] [INDELIBLE_SNAPSHOT_DIR]
     #[arg(long, value_name = "DIR", global = true)]
     pub snapshot_dir: Option<OsString>,

@@ -31,6 +31,27 @@ pub struct Profile {
     pub only_reads: bool,
 }
 
+/// Before which calls a person is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Confirm {
+    /// Before none.
+    #[default]
+    None,
+    /// Before those that destroy.
+    Destructive,
+}
+
+impl Confirm {
+    /// As it is given: `destructive`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Destructive => "destructive",
+        }
+    }
+}
+
 /// Every setting, judged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -62,6 +83,8 @@ pub struct Settings {
     pub search_candidates: u64,
     /// Automatic snapshots kept; 0 makes none.
     pub snapshots: u64,
+    /// Before which calls a person is asked.
+    pub confirm: Confirm,
     /// The folder for snapshots, absolute.
     pub snapshot_dir: PathBuf,
     /// Where every call is added as a line of JSON, absolute.
@@ -160,6 +183,7 @@ fn judge<E: Fn(&str) -> Option<OsString>>(
         max_update_rows: count("max-update-rows", &raw.max_update_rows, 0, MAX_UPDATE_ROWS)?,
         search_candidates: count("search-candidates", &raw.search_candidates, 0, 0)?,
         snapshots: count("snapshots", &raw.snapshots, 0, SNAPSHOTS)?,
+        confirm: sources.confirm(&raw.confirm)?,
         snapshot_dir: snapshot_dir.unwrap_or_else(|| {
             let mut beside = db.clone().into_os_string();
             beside.push(".snapshots");
@@ -259,6 +283,15 @@ impl<E: Fn(&str) -> Option<OsString>> Sources<E> {
             let names: Vec<&str> = profiles.iter().map(|profile| profile.id.as_str()).collect();
             given.refused(format_args!("no such profile; there is {}", names.join(", ")))
         })
+    }
+
+    fn confirm(&self, text: &Option<String>) -> Result<Confirm, StartError> {
+        let Some(given) = self.text("confirm", text) else { return Ok(Confirm::None) };
+        match given.text.to_str().map(str::trim) {
+            Some("none") => Ok(Confirm::None),
+            Some("destructive") => Ok(Confirm::Destructive),
+            _ => Err(given.refused("must be none or destructive")),
+        }
     }
 
     fn verbosity(&self, raw: &RawArgs) -> Result<u8, StartError> {

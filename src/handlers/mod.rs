@@ -5,6 +5,7 @@
 //! [`Core`], the parts of the running server, and [`Call`], one call with its notes for the log.
 
 pub mod chain;
+pub mod confirm;
 pub mod explore;
 mod noted;
 pub mod prompts;
@@ -24,6 +25,7 @@ pub use noted::note_params;
 
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
+use crate::confirm::Question;
 use crate::error::{ErrorCode, ToolError};
 use crate::generated::{POLICY_SHA256, PolicyId};
 use crate::outcome::ProgressReporter;
@@ -146,13 +148,15 @@ pub struct Reply {
     pub rows: Option<u64>,
     /// The result as data, for profiles that send it.
     pub structured: Option<Value>,
+    /// A question that must be answered before the call can go on.
+    pub question: Option<Question>,
 }
 
 impl Reply {
     /// A reply that is text alone.
     #[must_use]
     pub fn text(text: impl Into<String>, rows: Option<u64>) -> Self {
-        Self { text: text.into(), rows, structured: None }
+        Self { text: text.into(), rows, ..Self::default() }
     }
 }
 
@@ -171,6 +175,7 @@ pub struct Call<'a> {
     /// Where to report progress, if the client asked.
     pub progress: Option<ProgressReporter>,
     format: Format,
+    person: confirm::Person,
     number: u64,
     began: Instant,
     ts: String,
@@ -205,6 +210,7 @@ impl<'a> Call<'a> {
             policy,
             cancel,
             progress,
+            person: confirm::Person::default(),
             number,
             began: Instant::now(),
             ts,
@@ -277,8 +283,9 @@ impl<'a> Call<'a> {
     /// # Errors
     /// Whatever ended it, in words; after a worker's death they say whether the change was committed.
     pub async fn write(&self, work: Work, turn: &TurnGuard) -> Result<Answer, ToolError> {
+        self.check_agreed(&work)?;
         let attend = LogKeeper { core: self.core, turn: Some(turn) };
-        let changes = !matches!(work, Work::Check { .. } | Work::Compile { .. });
+        let changes = !matches!(work, Work::Check { .. } | Work::Try { .. } | Work::Compile { .. });
         match self.core.pool.write(work, &self.terms(), &attend).await {
             Ok(answer) => Ok(answer),
             Err(JobError::Killed(_) | JobError::Lost(_)) if changes && self.was_committed().await => {

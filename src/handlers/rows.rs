@@ -49,5 +49,5 @@ pub fn reply(call: &Call<'_>, rows: DatumRows, limit: u64, most: u64) -> Result<
 /// A result that has no JSON form, which would be a fault of the server.
 pub fn structured(data: &impl serde::Serialize, text: String, rows: Option<u64>) -> Result<Reply, ToolError> {
     let structured = serde_json::to_value(data).map_err(|_| unexpected_answer())?;
-    Ok(Reply { text, rows, structured: Some(structured) })
+    Ok(Reply { structured: Some(structured), ..Reply::text(text, rows) })
 }

@@ -2,7 +2,7 @@
 //!
 //! What is refused was decided on the compiled statement; here it is only said.
 
-use super::Call;
+use super::{Call, unexpected_answer};
 use crate::error::{ErrorCode, ToolError};
 use crate::generated::ACTION_WORDS;
 use crate::policy::Refusal;
@@ -17,6 +17,7 @@ impl Call<'_> {
         match error {
             JobError::Fault(Fault::Error(error)) => error,
             JobError::Fault(Fault::Refused(refusal)) => self.refusal(&refusal),
+            JobError::Fault(Fault::OtherToll(_)) => unexpected_answer(),
             JobError::Fault(Fault::Exists { kind, name }) => exists(&kind, &name),
             JobError::Fault(Fault::Stopped(stop)) | JobError::Killed(stop) => self.stopped(stop),
             JobError::Lost(words) => ToolError::new(

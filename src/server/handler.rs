@@ -4,7 +4,9 @@
 //! server really has is announced; the rest has no method.
 
 use super::Service;
+use super::asking::{Questions, Round, confirmer};
 use super::changes::Changes;
+use super::dialog::Place;
 use super::offers::{self, ERROR_CODE_KEY};
 use super::progress::Progress;
 use crate::error::StartError;
@@ -53,7 +55,8 @@ pub(super) struct Handler<S> {
     templates: Vec<ResourceTemplate>,
     prompts: Vec<Prompt>,
     changes: Option<Changes>,
-    turns: Semaphore,
+    turns: Arc<Semaphore>,
+    questions: Arc<Questions>,
 }
 
 impl<S: Service> Handler<S> {
@@ -76,8 +79,21 @@ impl<S: Service> Handler<S> {
         let config = ServerConfig::new(offers::capabilities(offers, listed))
             .with_server_info(info)
             .with_instructions(service.instructions());
-        let turns = Semaphore::new(CALLS_AT_ONCE);
-        Ok(Self { service, config, server_info, tools, offers, listed, templates, prompts, changes, turns })
+        let turns = Arc::new(Semaphore::new(CALLS_AT_ONCE));
+        let questions = Arc::new(Questions::new(service.patience()));
+        Ok(Self {
+            service,
+            config,
+            server_info,
+            tools,
+            offers,
+            listed,
+            templates,
+            prompts,
+            changes,
+            turns,
+            questions,
+        })
     }
 
     /// The methods of this server.
@@ -125,24 +141,36 @@ impl<S: Service> Handler<S> {
         (!meta.0.is_empty()).then_some(meta)
     }
 
-    /// Runs a call when it is its turn, and cancels its own token when the client cancels or the server
-    /// ends. The library's token is not handed on: it is cancelled after every answer as well.
+    /// As [`Self::in_turn_asking`], for what asks nobody.
     async fn in_turn<F: Future>(
         &self,
         context: &RequestContext<RoleServer>,
         start: impl FnOnce(CallContext) -> F,
     ) -> F::Output {
+        self.in_turn_asking(context, None, start).await
+    }
+
+    /// Runs a call when it is its turn, and cancels its own token when the client cancels or the server
+    /// ends. The library's token is not handed on: it is cancelled after every answer as well.
+    async fn in_turn_asking<F: Future>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        round: Option<Round>,
+        start: impl FnOnce(CallContext) -> F,
+    ) -> F::Output {
         let cancel = CancellationToken::new();
+        let place = Arc::new(Place::among(&self.turns));
         // A call that is cancelled while it waits still goes to the service, which keeps record of it.
-        let _turn = tokio::select! {
+        tokio::select! {
             biased;
-            turn = self.turns.acquire() => turn.ok(),
-            () = context.ct.cancelled() => { cancel.cancel(); None }
-        };
+            () = place.take() => {}
+            () = context.ct.cancelled() => cancel.cancel(),
+        }
+        let confirm = round.map(|round| confirmer(&self.questions, round, context, &cancel, &place));
         let token = context.meta.get_progress_token();
         let progress = token.map(|token| Progress::start(context.peer.clone(), token));
         let (progress, reporter) = progress.unzip();
-        let call = start(CallContext { cancel: cancel.clone(), progress: reporter });
+        let call = start(CallContext { cancel: cancel.clone(), progress: reporter, confirm });
         let outcome = {
             let mut call = std::pin::pin!(call);
             loop {
@@ -213,11 +241,32 @@ impl<S: Service> ServerHandler for Handler<S> {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let name = request.name.into_owned();
-        let call = |cx| self.service.call(name.clone(), request.arguments, cx);
-        let Some(outcome) = self.in_turn(&context, call).await else {
+        let arguments = request.arguments;
+        let round = match &request.request_state {
+            None => Round::first(),
+            Some(state) => {
+                let responses = request.input_responses.as_ref();
+                self.questions.open(&name, arguments.as_ref(), state, responses).map_err(|why| {
+                    self.service.note_refused(&name, why.0);
+                    ErrorData::invalid_params(why.0, None)
+                })?
+            }
+        };
+        let asks = self.service.asks(&name);
+        let asked_before = round.round;
+        // For the seal of a question, where there may be one.
+        let kept = if asks { arguments.clone() } else { None };
+        let call = |cx| self.service.call(name.clone(), arguments, cx);
+        let Some(outcome) = self.in_turn_asking(&context, asks.then_some(round), call).await else {
             return Err(self.unknown_tool(&name));
         };
         let meta = self.meta(&context, Some(&outcome));
+        if let Some(question) = &outcome.question {
+            let asked = self.questions.input_required(&name, kept.as_ref(), question, asked_before);
+            let mut result = asked.map_err(|why| ErrorData::internal_error(why, None))?;
+            result.meta = meta;
+            return Ok(result.into());
+        }
         let content = vec![ContentBlock::text(outcome.text)];
         let mut result = match outcome.error {
             Some(_) => CallToolResult::error(content),

@@ -9,8 +9,8 @@
 //!   [`mod@compile`]: what runs on it
 //! - `aftermath`: what a structural statement left behind
 //! - [`program`], `registers`: what a compiled program tells beyond the authorizer
-//! - [`overwrites`], [`seen`], [`text_command`]: what a change overwrites, what an insert into a full-text
-//!   table asks for
+//! - [`overwrites`], [`seen`], [`toll`], [`text_command`]: what a change overwrites, what it takes, what an
+//!   insert into a full-text table asks for
 //!
 //! The server's own connections, fixed SQL only:
 //! - [`open`], [`diagnose`]: opening, and what is wrong with a file that cannot be served
@@ -58,6 +58,7 @@ pub mod seen;
 pub mod stored_sql;
 pub mod tables;
 pub mod text_command;
+pub mod toll;
 pub mod view;
 pub mod watch;
 pub mod write;

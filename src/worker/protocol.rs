@@ -17,6 +17,7 @@ use crate::sqlite::query::{Form, TextResult};
 use crate::sqlite::restore::{Listing, RestoreRequest, Restored, SnapshotEntry};
 use crate::sqlite::sample::Sample;
 use crate::sqlite::search_rows::Search;
+use crate::sqlite::toll::Toll;
 use crate::sqlite::view::CreatedView;
 use crate::sqlite::write::Changed;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -161,6 +162,15 @@ pub enum Work {
         /// Its parameters.
         params: Params,
     },
+    /// Run a change and roll it back, to learn what it takes.
+    Try {
+        /// The statement.
+        sql: String,
+        /// Its parameters.
+        params: Params,
+        /// As of `Change`.
+        max_overwrites: Option<u64>,
+    },
     /// Run a statement that changes the database.
     Change {
         /// The statement.
@@ -173,6 +183,8 @@ pub enum Work {
         caps: Caps,
         /// Existing rows it may overwrite; none where the policy does not count.
         max_overwrites: Option<u64>,
+        /// What a person agreed that it may take; none where nobody was to be asked.
+        agreed: Option<Toll>,
         /// Its audit row, but for rows and the time it takes.
         audit: AuditRow,
     },
@@ -227,6 +239,8 @@ pub enum Answer {
     Accepted,
     /// Of `Change`.
     Changed(Changed),
+    /// Of `Try`; and of `Change`, which was rolled back because it takes something else than was agreed.
+    Takes(Box<Toll>),
     /// Of `CreateView`.
     ViewCreated(CreatedView),
     /// Of `Tables`.
