@@ -8,7 +8,7 @@ use crate::error::StartError;
 use crate::handlers::{Call, Core, unexpected_answer};
 use crate::overlay::{self, Effective, OverlayFile};
 use crate::spec::diagnostic::Diagnostic;
-use crate::spec::model::{Defaults, Manifest, ToolSpec};
+use crate::spec::model::{Manifest, ProfileSpec, ToolSpec};
 use crate::sqlite::compile::Compilation;
 use crate::surface::{Surface, SurfaceSettings, built_in_manifest};
 use crate::worker::pool::Pool;
@@ -23,8 +23,8 @@ const SHOWN: &str = "indelible::start";
 /// What is known of the files, and who wants to hear of changes.
 pub(super) struct Watched {
     files: Mutex<Files>,
-    /// What the settings were resolved from; they stay for the life of the server.
-    defaults: Option<Defaults>,
+    /// The profile as it was at the start: settings, resources and prompts stay for the life of the server.
+    profile: Option<ProfileSpec>,
     changes: watch::Sender<u64>,
 }
 
@@ -37,10 +37,10 @@ struct Files {
 
 impl Watched {
     pub(super) fn new(effective: &Effective, profile: &str) -> Self {
-        let defaults = effective.manifest.profile(profile).map(|profile| profile.defaults.clone());
+        let profile = effective.manifest.profile(profile).cloned();
         let taken: Vec<_> = effective.read().iter().cloned().map(Ok).collect();
         let files = Files { seen: taken.clone(), taken };
-        Self { files: Mutex::new(files), defaults, changes: watch::Sender::new(0) }
+        Self { files: Mutex::new(files), profile, changes: watch::Sender::new(0) }
     }
 }
 
@@ -131,8 +131,15 @@ impl App {
         if reads_chain && self.core.reader.is_none() {
             return restart("the profile has tools of the memory now and had none".to_owned());
         }
-        if self.watched.defaults.as_ref() != Some(&profile.defaults) {
-            return restart(format!("the `defaults` of profile `{}` changed", profile.id));
+        if let Some(before) = &self.watched.profile {
+            let settled = [
+                ("defaults", before.defaults == profile.defaults),
+                ("resources", before.resources == profile.resources),
+                ("prompts", before.prompts == profile.prompts),
+            ];
+            if let Some((key, _)) = settled.iter().find(|(_, same)| !same) {
+                return restart(format!("the `{key}` of profile `{}` changed", profile.id));
+            }
         }
         if self.only_read && profile_writes(manifest, &profile.id) {
             return restart(format!("profile `{}` only read and has tools that write now", profile.id));

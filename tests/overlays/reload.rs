@@ -159,6 +159,9 @@ fn what_needs_a_restart_is_said() {
     files.write("a.yaml", &team("read_query, write_query"));
     assert!(wait_until(|| client.stderr().contains("start the server again")), "{}", client.stderr());
     assert_eq!(names(&mut client), ["read_query"]);
+    files.write("a.yaml", "profiles:\n  - {id: team, base: memory, tools: [read_query], prompts: []}\n");
+    let words = "the `prompts` of profile `team` changed; start the server again for that";
+    assert!(wait_until(|| client.stderr().contains(words)), "{}", client.stderr());
 }
 
 #[test]
