@@ -5,7 +5,7 @@
 //! before the first step, when it is known whether a write to `sqlite_schema` is the book-keeping of a
 //! CREATE or a statement of its own. Nothing here looks at SQL text.
 
-use super::{Action, ActionKind, Policy, PragmaForm, Protected, Refusal};
+use super::{Action, ActionKind, Bounds, Policy, PragmaForm, Protected, Refusal};
 use std::collections::BTreeSet;
 
 /// What kind of object a name stands for, as `PRAGMA table_list` tells it.
@@ -50,8 +50,9 @@ pub struct Facts {
 ///
 /// # Errors
 /// The refusal: a pragma that the policy does not list in this form, a denied function, or an action
-/// that no policy knows.
-pub fn at_once(policy: &Policy, action: &Action) -> Result<(), Refusal> {
+/// that no policy knows; what the user's policy file hides or refuses.
+pub fn at_once(policy: &Policy, bounds: &Bounds, action: &Action) -> Result<(), Refusal> {
+    bounds.at_once(policy, action)?;
     match action.kind {
         ActionKind::Pragma => pragma(policy, action),
         ActionKind::Function => {
@@ -91,6 +92,7 @@ fn pragma(policy: &Policy, action: &Action) -> Result<(), Refusal> {
 pub fn judge(
     policy: &Policy,
     protected: &Protected,
+    bounds: &Bounds,
     objects: &dyn Objects,
     actions: &[Action],
     readonly: bool,
@@ -99,7 +101,7 @@ pub fn judge(
         return Err(Refusal::Unrecorded);
     }
     for action in actions {
-        at_once(policy, action)?;
+        at_once(policy, bounds, action)?;
         if is_temp(action) {
             return Err(Refusal::action(action));
         }
@@ -114,7 +116,7 @@ pub fn judge(
     }
     let mut facts = Facts::default();
     if let Some(action) = structural {
-        structural_verdict(policy, protected, objects, action)?;
+        structural_verdict(policy, protected, bounds, objects, action)?;
         facts.structural = Some((action.kind, action.object.clone()));
         if action.kind == ActionKind::CreateTrigger {
             facts.trigger_on = action.detail.clone();
@@ -128,7 +130,7 @@ pub fn judge(
         if structural.is_some_and(|main| is_bookkeeping(main, action)) {
             continue;
         }
-        row_verdict(policy, protected, objects, action)?;
+        row_verdict(policy, protected, bounds, objects, action)?;
         note_write(&mut facts, action);
     }
     if !readonly && !facts.pragma && facts.written.is_empty() && facts.structural.is_none() {
@@ -140,6 +142,7 @@ pub fn judge(
 fn structural_verdict(
     policy: &Policy,
     protected: &Protected,
+    bounds: &Bounds,
     objects: &dyn Objects,
     action: &Action,
 ) -> Result<(), Refusal> {
@@ -150,9 +153,10 @@ fn structural_verdict(
             return Err(Refusal::Protected { object: name.to_owned() });
         }
     }
-    if !policy.actions.contains(&action.kind) {
-        return Err(Refusal::action(action));
+    if alters {
+        bounds.protects(action)?;
     }
+    bounds.allows(policy, action)?;
     if action.kind == ActionKind::CreateVtable {
         let module = action.detail.as_deref().unwrap_or_default().to_ascii_lowercase();
         if !policy.modules.contains(&module.as_str()) {
@@ -173,6 +177,7 @@ fn structural_verdict(
 fn row_verdict(
     policy: &Policy,
     protected: &Protected,
+    bounds: &Bounds,
     objects: &dyn Objects,
     action: &Action,
 ) -> Result<(), Refusal> {
@@ -187,8 +192,9 @@ fn row_verdict(
         if is_schema_table(table) || objects.kind(table) == Some(ObjectKind::Shadow) {
             return Err(Refusal::Internal { object: table.to_owned() });
         }
+        bounds.protects(action)?;
     }
-    if policy.actions.contains(&action.kind) { Ok(()) } else { Err(Refusal::action(action)) }
+    bounds.allows(policy, action)
 }
 
 fn note_write(facts: &mut Facts, action: &Action) {

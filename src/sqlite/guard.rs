@@ -9,13 +9,13 @@ use super::objects::Catalog;
 use super::watch::{PROGRESS_OPS, Watch};
 use crate::error::ErrorCode;
 use crate::policy::decide::{self, Facts, ObjectKind, Objects};
-use crate::policy::{Action, ActionKind, ConnectionKind, Policy, Protected, Refusal};
+use crate::policy::{Action, ActionKind, Bounds, ConnectionKind, Narrowing, Policy, Protected, Refusal};
 use rusqlite::config::DbConfig;
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Batch, CachedStatement, Connection, OpenFlags};
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,6 +39,8 @@ pub struct Guarded {
     watch: Watch,
     protected: &'static Protected,
     judged: RefCell<HashMap<&'static str, HashMap<String, Arc<Judged>>>>,
+    /// `PRAGMA schema_version` when it was found out what is hidden.
+    hidden_at: Cell<Option<i64>>,
 }
 
 /// An accepted statement, as remembered for the next time.
@@ -87,6 +89,8 @@ enum Phase {
     Tail,
     /// An accepted statement runs: nothing new, but what virtual tables do to their own tables.
     Run,
+    /// The server asks what a text would read: everything is heard, nothing runs.
+    Overhear,
     /// The call's row is written: what somebody attached to the log from outside must not run.
     Log,
 }
@@ -97,6 +101,7 @@ struct Ears {
     heard: Vec<Action>,
     refused: Option<Refusal>,
     approved: Option<Arc<Judged>>,
+    bounds: Arc<Bounds>,
 }
 
 impl Guarded {
@@ -133,6 +138,7 @@ impl Guarded {
             heard: Vec::new(),
             refused: None,
             approved: None,
+            bounds: Arc::default(),
         }));
         let listener = Arc::clone(&ears);
         conn.authorizer(Some(move |context: AuthContext<'_>| lock(&listener).answer(&context)))?;
@@ -140,7 +146,60 @@ impl Guarded {
         conn.progress_handler(PROGRESS_OPS, Some(move || progress.must_stop()))?;
         let busy = watch.clone();
         conn.busy_handler(Some(move |tries| busy.wait_for_lock(tries)))?;
-        Ok(Self { conn, ears, watch, protected, judged: RefCell::default() })
+        Ok(Self { conn, ears, watch, protected, judged: RefCell::default(), hidden_at: Cell::new(None) })
+    }
+
+    /// The same under what the user's policy file takes away.
+    #[must_use]
+    pub fn narrowed(self, narrowing: Narrowing) -> Self {
+        self.set_bounds(Bounds { narrowing, ..Bounds::default() });
+        self
+    }
+
+    /// What the user's policy file takes away, on the schema as it is now.
+    ///
+    /// # Errors
+    /// What SQLite reports while the schema is read: who cannot say what is hidden shows nothing.
+    pub fn bounds(&self) -> Result<Arc<Bounds>, Fault> {
+        let known = self.hear(|ears| Arc::clone(&ears.bounds));
+        if !known.narrowing.hides() {
+            return Ok(known);
+        }
+        let version = "PRAGMA main.schema_version";
+        let now = self
+            .conn
+            .prepare_cached(version)
+            .and_then(|mut statement| statement.query_row([], |row| row.get::<_, i64>(0)))
+            .map_err(|error| self.fault(&error))?;
+        if self.hidden_at.get() == Some(now) {
+            return Ok(known);
+        }
+        let hidden = super::hiding::hidden(self, &known.narrowing).map_err(|error| self.fault(&error))?;
+        self.set_bounds(Bounds { narrowing: known.narrowing.clone(), hidden });
+        self.hidden_at.set(Some(now));
+        Ok(self.hear(|ears| Arc::clone(&ears.bounds)))
+    }
+
+    /// What was accepted under other bounds is forgotten.
+    fn set_bounds(&self, bounds: Bounds) {
+        self.judged.borrow_mut().clear();
+        self.conn.flush_prepared_statement_cache();
+        self.hear(|ears| ears.bounds = Arc::new(bounds));
+    }
+
+    /// What a text of the schema's would do, without judging it; none when it does not compile. Pragmas
+    /// are heard and not carried out.
+    pub(super) fn overhear(&self, sql: &str) -> Option<Vec<Action>> {
+        self.hear(|ears| {
+            ears.phase = Phase::Overhear;
+            ears.heard.clear();
+        });
+        let compiled = self.conn.prepare(sql).map(drop);
+        let heard = self.hear(|ears| {
+            ears.phase = Phase::Trusted;
+            std::mem::take(&mut ears.heard)
+        });
+        compiled.is_ok().then_some(heard)
     }
 
     /// The connection, for the server's own SQL within `sqlite/`.
@@ -172,6 +231,9 @@ impl Guarded {
     /// too long.
     pub fn compile(&self, policy: &'static Policy, sql: &str) -> Result<Compiled<'_>, Fault> {
         check_text(sql)?;
+        if let Some(table) = self.bounds()?.hidden.joined(sql) {
+            return Err(Refusal::HiddenJoin { table: table.to_owned() }.into());
+        }
         let known = self.judged.borrow().get(policy.id).and_then(|known| known.get(sql)).map(Arc::clone);
         if let Some(judged) = known {
             let statement = self.listen(policy, || self.conn.prepare_cached(sql))?;
@@ -196,6 +258,7 @@ impl Guarded {
     /// # Errors
     /// As [`Self::compile`].
     pub fn judge_afresh(&self, policy: &'static Policy, sql: &str) -> Result<(), Fault> {
+        self.bounds()?;
         self.judge_twice(policy, sql).map(|_| ())
     }
 
@@ -269,7 +332,8 @@ impl Guarded {
             // Nothing of an explained statement is carried out; what acts while compiling was judged.
             Facts::default()
         } else {
-            decide::judge(policy, self.protected, &objects, &actions, readonly)?
+            let bounds = self.hear(|ears| Arc::clone(&ears.bounds));
+            decide::judge(policy, self.protected, &bounds, &objects, &actions, readonly)?
         };
         if !facts.written.is_empty() || facts.structural.is_some() {
             objects.load();
@@ -307,17 +371,25 @@ impl Ears {
             Phase::Tail => Authorization::Deny,
             Phase::Compile => {
                 let action = action_of(context);
-                let verdict = self.policy.map_or(Err(Refusal::Unrecorded), |p| decide::at_once(p, &action));
+                let bounds = &self.bounds;
+                let judge = |policy| decide::at_once(policy, bounds, &action);
+                let verdict = self.policy.map_or(Err(Refusal::Unrecorded), judge);
                 self.heard.push(action);
                 self.deny_if(verdict)
             }
             Phase::Run => {
                 let action = action_of(context);
                 let verdict = match &self.approved {
-                    Some(judged) => judged.while_running(&action),
+                    Some(judged) => judged.while_running(&self.bounds, &action),
                     None => Err(Refusal::Unrecorded),
                 };
                 self.deny_if(verdict)
+            }
+            Phase::Overhear => {
+                let action = action_of(context);
+                let acts = action.kind == ActionKind::Pragma;
+                self.heard.push(action);
+                if acts { Authorization::Deny } else { Authorization::Allow }
             }
             Phase::Log => super::ledger::read_and_insert(*context),
         }
@@ -338,8 +410,11 @@ impl Judged {
     /// Whether an action that turns up while the statement runs is part of what was accepted: the
     /// statement compiled again, or SQL of a virtual table about its own tables. Agent SQL cannot get
     /// here; SQLite's defensive mode keeps it off shadow tables in any case.
-    fn while_running(&self, action: &Action) -> Result<(), Refusal> {
-        decide::at_once(self.policy, action)?;
+    fn while_running(&self, bounds: &Bounds, action: &Action) -> Result<(), Refusal> {
+        // After ANALYZE, CREATE and their like SQLite reads the statistics anew for itself.
+        if !(self.facts.structural.is_some() && decide::is_statistics(&action.object)) {
+            decide::at_once(self.policy, bounds, action)?;
+        }
         let reads = matches!(
             action.kind,
             ActionKind::Select

@@ -5,6 +5,7 @@
 //! Agent SQL, in a worker process, behind the authorizer, limits and a watch:
 //! - [`guard`], [`watch`], [`objects`], [`fault`], [`params`]: the connection and how a statement gets onto it
 //! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`], [`sample`], [`plan`]: what runs on it
+//! - [`hiding`]: what else is hidden where a policy file hides a column
 //! - [`overwrites`], [`text_command`]: what a change overwrites, what an insert into a full-text table asks for
 //!
 //! The server's own connections, fixed SQL only:
@@ -23,6 +24,7 @@ pub mod copy;
 pub mod diagnose;
 pub mod fault;
 pub mod guard;
+pub mod hiding;
 pub mod introspect;
 mod judge;
 pub mod ledger;
