@@ -4,11 +4,13 @@
 //! functions over text: it opens no file and prints nothing.
 
 pub mod check;
+pub mod check_narrowing;
 pub mod check_offers;
 pub mod check_policy;
 pub mod check_tool;
 pub mod descriptor;
 pub mod diagnostic;
+pub mod expand;
 pub mod load;
 pub mod model;
 pub mod policy_model;

@@ -24,6 +24,8 @@ macro_rules! raw {
             impl $name {
                 /// The keys, in the order of the declaration.
                 pub const KEYS: &'static [&'static str] = &[$($key,)*];
+                /// Each key and the name of its type, for the JSON Schema.
+                pub const TYPES: &'static [(&'static str, &'static str)] = &[$(($key, stringify!($type)),)*];
             }
         )*
     };
@@ -183,6 +185,38 @@ raw! {
         "tool" tool: String,
         "reason" reason: String,
     }
+    /// What a user takes away from the policies.
+    RawNarrowing "a map with `protect`, `hide`, `refuse`, `policies` and `limits`" {
+        "protect" protect: Vec<String>,
+        "hide" hide: Vec<RawHidden>,
+        "refuse" refuse: RawRefused,
+        "policies" policies: Vec<RawNarrowedPolicy>,
+        "limits" limits: RawLimits,
+    }
+    /// A table to hide, or columns of it.
+    RawHidden "a map with `table` and `columns`" {
+        "table" table: String,
+        "columns" columns: Vec<String>,
+    }
+    /// What is refused.
+    RawRefused "a map with `actions`, `functions` and `pragmas`" {
+        "actions" actions: Vec<String>,
+        "functions" functions: Vec<String>,
+        "pragmas" pragmas: Vec<String>,
+    }
+    /// What is refused under one policy.
+    RawNarrowedPolicy "a map with `id` and `refuse`" {
+        "id" id: String,
+        "refuse" refuse: RawRefused,
+    }
+    /// Lower limits: numbers, or strings with variables.
+    RawLimits "a map of limits" {
+        "max_rows" max_rows: Value,
+        "max_result_bytes" max_result_bytes: Value,
+        "max_cell_chars" max_cell_chars: Value,
+        "max_update_rows" max_update_rows: Value,
+        "query_timeout" query_timeout: Value,
+    }
 }
 
 /// The known keys of the map at `path` in tools.yaml.
@@ -215,6 +249,19 @@ pub fn policy_keys(path: &Path) -> &'static [&'static str] {
         ["actions", "*"] => RawAction::KEYS,
         ["protected"] => RawProtected::KEYS,
         ["exceptions", "*"] => RawException::KEYS,
+        _ => &[],
+    }
+}
+
+/// The known keys of the map at `path` in a policy overlay.
+#[must_use]
+pub fn narrowing_keys(path: &Path) -> &'static [&'static str] {
+    match shape(path).as_slice() {
+        [] => RawNarrowing::KEYS,
+        ["hide", "*"] => RawHidden::KEYS,
+        ["refuse"] | ["policies", "*", "refuse"] => RawRefused::KEYS,
+        ["policies", "*"] => RawNarrowedPolicy::KEYS,
+        ["limits"] => RawLimits::KEYS,
         _ => &[],
     }
 }
