@@ -8,6 +8,7 @@ use crate::config::Settings;
 use crate::error::{ErrorCode, StartError, ToolError};
 use crate::handlers::{Call, Core, Reply, dispatch};
 use crate::outcome::{CallContext, Outcome};
+use crate::policy_file;
 use crate::spec::model::{ErrorStyle, Manifest};
 use crate::store::audit_log::AuditLog;
 use crate::store::reader::Reader;
@@ -38,6 +39,11 @@ impl App {
     /// # Errors
     /// What keeps the file from being served, in one line; exit status 1 or 2.
     pub fn open(manifest: &Manifest, settings: Settings) -> Result<Self, StartError> {
+        let policy = policy_file::load(&settings)?;
+        if let Some(warning) = policy_file::warning(&settings) {
+            tracing::warn!("{warning}");
+        }
+        let settings = policy.lowered(settings);
         let words = surface_settings(&settings);
         let surface = Surface::new(manifest, &settings.profile, &words, settings.read_only)?;
         let session = uuid::Uuid::new_v4().to_string();
@@ -61,7 +67,8 @@ impl App {
             None
         };
         let pool = Pool::new(settings.db.clone(), settings.busy_timeout, settings.immutable);
-        let core = Core::new(settings, surface, pool, store, reader, session, audit_log);
+        pool.renarrow(policy.narrowing.clone());
+        let core = Core::new(settings, surface, pool, store, reader, session, audit_log).under(policy);
         Ok(Self { core, words, running: AtomicUsize::new(0), idle: Notify::new() })
     }
 

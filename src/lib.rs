@@ -11,7 +11,8 @@
 //!   snippets; the active tools and their arguments; a call's log row, surroundings and outcome
 //! - [`sqlite`]: the only place that opens a connection
 //! - [`worker`]: the processes that agent SQL runs in
-//! - [`store`], [`handlers`], [`app`]: the server's own tables; one file per family of tools; what ties them
+//! - [`store`], [`handlers`], [`policy_file`], [`app`]: the server's own tables; one file per family of tools; the user's
+//!   policy file; what ties them
 //! - [`server`]: the only place that names rmcp
 //! - [`config`], [`logging`], [`cli`], [`demo`], [`program`]: settings resolved once; subcommands
 //!
@@ -30,6 +31,7 @@ pub mod logging;
 pub mod os_path;
 pub mod outcome;
 pub mod policy;
+pub mod policy_file;
 pub mod program;
 pub mod render;
 pub mod results;

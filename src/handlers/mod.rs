@@ -18,13 +18,13 @@ pub mod view;
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
 use crate::error::{ErrorCode, ToolError};
-use crate::generated::{ACTION_WORDS, MANIFEST_SHA256, POLICY_SHA256, PolicyId};
+use crate::generated::{ACTION_WORDS, MANIFEST_SHA256, PolicyId};
 use crate::outcome::ProgressReporter;
 use crate::policy::Refusal;
+use crate::policy_file::PolicyFile;
 use crate::render::Caps;
 use crate::spec::model::Format;
 use crate::sqlite::fault::Fault;
-use crate::sqlite::query::Form;
 use crate::sqlite::watch::Stop;
 use crate::store::audit_log::AuditLog;
 use crate::store::reader::Reader;
@@ -63,6 +63,8 @@ pub struct Core {
     pub session: String,
     /// The copy of the log in a file, if asked for.
     pub audit_log: Option<AuditLog>,
+    /// The policy file and its digest.
+    pub policy_file: PolicyFile,
     /// Whether a row with the digests of manifest and policy is in the log.
     digests_logged: AtomicBool,
     calls: AtomicU64,
@@ -88,9 +90,17 @@ impl Core {
             reader,
             session,
             audit_log,
+            policy_file: PolicyFile::none(),
             digests_logged: AtomicBool::new(false),
             calls: AtomicU64::new(0),
         }
+    }
+
+    /// The same under a policy file.
+    #[must_use]
+    pub fn under(mut self, policy_file: PolicyFile) -> Self {
+        self.policy_file = policy_file;
+        self
     }
 
     /// The caps of every text result.
@@ -210,7 +220,7 @@ impl<'a> Call<'a> {
         let mut detail = notes.detail.clone();
         if !self.core.digests_logged.load(Ordering::Relaxed) {
             detail.insert("manifest_sha256".to_owned(), MANIFEST_SHA256.into());
-            detail.insert("policy_sha256".to_owned(), POLICY_SHA256.into());
+            detail.insert("policy_sha256".to_owned(), self.core.policy_file.sha256.clone().into());
         }
         AuditRow {
             ts: self.ts.clone(),
@@ -335,24 +345,13 @@ impl<'a> Call<'a> {
 
     /// Whether the change of a worker that died is in the database: its audit row is then, too.
     async fn was_committed(&self) -> bool {
-        let sql = "SELECT count(*) FROM query_log WHERE session = ?1 AND json_extract(detail, '$.call') = ?2";
-        let params = crate::sqlite::params::Params::Positional(vec![
-            crate::sqlite::params::BindValue::Text(self.core.session.clone()),
-            crate::sqlite::params::BindValue::Integer(i64::try_from(self.number).unwrap_or(i64::MAX)),
-        ]);
-        let work = Work::Read {
-            sql: sql.to_owned(),
-            params,
-            limit: 1,
-            max_rows: 1,
-            caps: self.core.caps(),
-            form: Form::Csv,
-        };
+        let call = i64::try_from(self.number).unwrap_or(i64::MAX);
+        let work = Work::WasCommitted { session: self.core.session.clone(), call };
         let terms =
             Terms { policy: "read", timeout: Duration::from_secs(5), cancel: CancellationToken::new() };
         let attend = LogKeeper { core: self.core, turn: None };
         let found = self.core.pool.read(work, &terms, &attend).await;
-        matches!(found, Ok(Answer::Text(result)) if result.text.contains("\n1\n"))
+        matches!(found, Ok(Answer::Committed(true)))
     }
 
     /// What ended a job, in the words of this tool.
@@ -377,7 +376,11 @@ impl<'a> Call<'a> {
                 return self.no_select(&keyword);
             }
         }
-        refusal.words(self.name, ACTION_WORDS, &|policy| self.core.tool_of(policy))
+        let narrowing = &self.core.policy_file.narrowing;
+        refusal.words(self.name, ACTION_WORDS, &|policy| {
+            let refused = refusal.kind().is_some_and(|kind| narrowing.refuses(policy, kind));
+            self.core.tool_of(policy).filter(|_| !refused)
+        })
     }
 
     fn no_select(&self, keyword: &str) -> ToolError {

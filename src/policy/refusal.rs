@@ -132,6 +132,15 @@ impl Refusal {
         Self::Action { kind: action.kind, object: action.object.clone(), accessor: action.accessor.clone() }
     }
 
+    /// The kind of action that was refused, where the refusal is of one.
+    #[must_use]
+    pub fn kind(&self) -> Option<ActionKind> {
+        match self {
+            Self::Action { kind, .. } | Self::Narrowed { kind, .. } => Some(*kind),
+            _ => None,
+        }
+    }
+
     /// The words for an agent that called `tool`.
     ///
     /// `tool_of` gives the name of the active tool that runs statements under a policy, if the active

@@ -100,6 +100,16 @@ pub fn notes(guarded: &Guarded, narrowing: &Narrowing) -> rusqlite::Result<Vec<S
     Ok(notes)
 }
 
+/// The names of every function that this SQLite has, in lower case.
+///
+/// # Errors
+/// What SQLite reports.
+pub fn function_names() -> rusqlite::Result<Vec<String>> {
+    let conn = Connection::open_in_memory()?;
+    let mut statement = conn.prepare("SELECT DISTINCT lower(name) FROM pragma_function_list ORDER BY 1")?;
+    statement.query_map([], |row| row.get(0))?.collect()
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Table,

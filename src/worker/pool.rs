@@ -7,6 +7,7 @@ use super::protocol::{
     Answer, FrameError, FromWorker, Job, Order, Setup, ToWorker, Work, body_length, decode, encode,
 };
 use crate::error::{ErrorCode, ToolError};
+use crate::policy::Narrowing;
 use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
 use crate::sqlite::fault::Fault;
 use crate::sqlite::watch::Stop;
@@ -69,11 +70,21 @@ pub struct Pool {
     path: PathBuf,
     busy_timeout: Duration,
     immutable: bool,
+    narrowing: StdMutex<Narrowed>,
     numbers: AtomicU64,
     places: Semaphore,
     idle: StdMutex<Vec<Worker>>,
     writer: Mutex<Option<Worker>>,
     closing: CancellationToken,
+}
+
+/// What the user's policy file takes away, and how often that was changed.
+#[derive(Clone, Debug, Default)]
+struct Narrowed {
+    narrowing: Narrowing,
+    changes: u64,
+    /// Whether what the file says in vain has been told.
+    told: bool,
 }
 
 /// The terms of one job.
@@ -95,12 +106,27 @@ impl Pool {
             path,
             busy_timeout,
             immutable,
+            narrowing: StdMutex::default(),
             numbers: AtomicU64::new(1),
             places: Semaphore::new(READERS),
             idle: StdMutex::default(),
             writer: Mutex::new(None),
             closing: CancellationToken::new(),
         }
+    }
+
+    /// From now on every job runs under this narrowing. Workers under another one take no further job.
+    pub fn renarrow(&self, narrowing: Narrowing) {
+        let mut narrowed = self.narrowing.lock().unwrap_or_else(PoisonError::into_inner);
+        *narrowed = Narrowed { narrowing, changes: narrowed.changes + 1, told: false };
+        drop(narrowed);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// The worker, if it runs under the narrowing of now and did not die.
+    fn usable(&self, worker: Worker) -> Option<Worker> {
+        let changes = self.narrowing.lock().unwrap_or_else(PoisonError::into_inner).changes;
+        if worker.narrowing_changes == changes { worker.if_alive() } else { None }
     }
 
     /// Runs a job that reads.
@@ -115,7 +141,7 @@ impl Pool {
         };
         let _place = place.map_err(|_| JobError::Fault(Fault::Stopped(Stop::Cancelled)))?;
         let free = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut worker = match free.and_then(Worker::if_alive) {
+        let mut worker = match free.and_then(|worker| self.usable(worker)) {
             Some(worker) => worker,
             None => self.start(false).await?,
         };
@@ -132,7 +158,7 @@ impl Pool {
     /// The worker's fault, a kill, a lost worker.
     pub async fn write(&self, work: Work, terms: &Terms, attend: &impl Attend) -> Result<Answer, JobError> {
         let mut slot = self.writer.lock().await;
-        let mut worker = match slot.take().and_then(Worker::if_alive) {
+        let mut worker = match slot.take().and_then(|worker| self.usable(worker)) {
             Some(worker) => worker,
             None => self.start(true).await?,
         };
@@ -181,24 +207,41 @@ impl Pool {
     async fn start(&self, writes: bool) -> Result<Worker, JobError> {
         let mut worker = Worker::spawn()
             .map_err(|error| JobError::Lost(format!("a worker cannot be started: {error}")))?;
+        let narrowed = self.narrowing.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        worker.narrowing_changes = narrowed.changes;
         let setup = Setup {
             path: self.path.clone(),
             writes,
             immutable: self.immutable,
             busy_timeout_ms: u64::try_from(self.busy_timeout.as_millis()).unwrap_or(u64::MAX),
+            narrowing: narrowed.narrowing,
         };
         let opened = async {
             worker.send(&Order::Jobs(setup)).await?;
             worker.receive::<FromWorker>().await
         };
         match tokio::time::timeout(START_GRACE, opened).await {
-            Ok(Ok(Some(FromWorker::Ready(Ok(()))))) => Ok(worker),
+            Ok(Ok(Some(FromWorker::Ready(Ok(notes))))) => {
+                self.tell(&notes, narrowed.changes);
+                Ok(worker)
+            }
             Ok(Ok(Some(FromWorker::Ready(Err(words))))) => {
                 Err(JobError::Lost(format!("a worker cannot open the database: {words}")))
             }
             Ok(Ok(_)) => Err(JobError::Lost("a worker ended while it started".to_owned())),
             Ok(Err(error)) => Err(JobError::Lost(format!("a worker ended while it started: {error}"))),
             Err(_) => Err(JobError::Lost("a worker did not start in time".to_owned())),
+        }
+    }
+
+    /// What the policy file says in vain is told once.
+    fn tell(&self, notes: &[String], changes: u64) {
+        let mut narrowed = self.narrowing.lock().unwrap_or_else(PoisonError::into_inner);
+        if narrowed.changes == changes && !narrowed.told {
+            narrowed.told = true;
+            for note in notes {
+                tracing::warn!("{note}");
+            }
         }
     }
 
@@ -306,6 +349,8 @@ impl Clock {
 /// One child process. Dropping it kills it.
 struct Worker {
     child: Child,
+    /// Which narrowing it was set up with.
+    narrowing_changes: u64,
     input: ChildStdin,
     output: ChildStdout,
     buffer: Vec<u8>,
@@ -321,7 +366,7 @@ impl Worker {
         let gone = || io::Error::other("the worker has no pipe");
         let input = child.stdin.take().ok_or_else(gone)?;
         let output = child.stdout.take().ok_or_else(gone)?;
-        Ok(Self { child, input, output, buffer: Vec::new(), taken: 0, scratch: Vec::new() })
+        Ok(Self { child, narrowing_changes: 0, input, output, buffer: Vec::new(), taken: 0, scratch: Vec::new() })
     }
 
     /// The worker, unless it died while nobody looked.

@@ -16,7 +16,7 @@ use crate::sqlite::search_rows;
 use crate::sqlite::view::NewView;
 use crate::sqlite::watch::Watch;
 use crate::sqlite::write::{Change, Moments, Writer};
-use crate::sqlite::{plan, sample};
+use crate::sqlite::{hiding, plan, sample};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,7 +50,9 @@ fn run_jobs(pipe: &Pipe, setup: &Setup) -> io::Result<()> {
             return pipe.send(&FromWorker::Ready(Err(words)));
         }
     };
-    pipe.send(&FromWorker::Ready(Ok(())))?;
+    // A schema that cannot be read is for the first job to say.
+    let notes = hiding::notes(bench.guarded(), &setup.narrowing).unwrap_or_default();
+    pipe.send(&FromWorker::Ready(Ok(notes)))?;
     while let Some(message) = pipe.receive::<ToWorker>()? {
         match message {
             ToWorker::Job(job) => {
@@ -76,11 +78,12 @@ enum Bench {
 impl Bench {
     fn open(setup: &Setup, watch: Watch) -> rusqlite::Result<Self> {
         if setup.writes {
-            let guarded = Guarded::open(&setup.path, ConnectionKind::ReadWrite, false, &PROTECTED, watch)?;
+            let guarded = Guarded::open(&setup.path, ConnectionKind::ReadWrite, false, &PROTECTED, watch)?
+                .narrowed(setup.narrowing.clone());
             Writer::new(guarded, setup.path.clone()).map(|writer| Self::Writes(Box::new(writer)))
         } else {
             Guarded::open(&setup.path, ConnectionKind::ReadOnly, setup.immutable, &PROTECTED, watch)
-                .map(Self::Reads)
+                .map(|guarded| Self::Reads(guarded.narrowed(setup.narrowing.clone())))
         }
     }
 
@@ -114,6 +117,9 @@ impl Bench {
             Work::Search(search) => {
                 search_rows::run(self.guarded(), policy, &search, &mut || moments.before_log())
                     .map(Answer::Text)
+            }
+            Work::WasCommitted { session, call } => {
+                self.guarded().was_committed(&session, call).map(Answer::Committed)
             }
             Work::Tables { counts } => self.guarded().tables(counts).map(Answer::Tables),
             Work::Describe { table, count } => {

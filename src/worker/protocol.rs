@@ -6,6 +6,7 @@
 
 use crate::audit::AuditRow;
 use crate::error::ToolError;
+use crate::policy::Narrowing;
 use crate::render::{Caps, DatumRows};
 use crate::results::PlanStep;
 use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
@@ -44,6 +45,8 @@ pub struct Setup {
     pub immutable: bool,
     /// Milliseconds to wait for another process's lock.
     pub busy_timeout_ms: u64,
+    /// What the user's policy file takes away.
+    pub narrowing: Narrowing,
 }
 
 /// From the server to a worker.
@@ -66,8 +69,8 @@ pub enum ToWorker {
 /// From a worker to the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FromWorker {
-    /// The file is open; or why it is not.
-    Ready(Result<(), String>),
+    /// The file is open, with what of the policy file finds nothing in it; or why it is not.
+    Ready(Result<Vec<String>, String>),
     /// The snapshot that was ordered, or why there is none.
     Snapshot(Result<SnapshotDone, ToolError>),
     /// The job waits for another process's lock; its own time stands still.
@@ -174,6 +177,13 @@ pub enum Work {
         /// Its audit row, but for the time it takes.
         audit: AuditRow,
     },
+    /// Whether the change of a call is in the database: its audit row is then, too. Whatever is hidden.
+    WasCommitted {
+        /// The id of the server run.
+        session: String,
+        /// The call's number in it.
+        call: i64,
+    },
     /// List tables and views.
     Tables {
         /// Whether to count rows.
@@ -216,6 +226,8 @@ pub enum Answer {
     Tables(Vec<TableEntry>),
     /// Of `Describe`.
     Described(Box<TableDescription>),
+    /// Of `WasCommitted`.
+    Committed(bool),
     /// Of `Definitions`.
     Definitions(Schema),
 }
