@@ -147,17 +147,26 @@ pub struct StartError {
     pub exit: u8,
     /// One line: what is wrong and what to do.
     pub message: String,
+    /// Further lines, where several things are wrong at once.
+    pub more: Vec<String>,
 }
 
 impl StartError {
     /// Exit status 1.
     pub fn failure(message: impl Into<String>) -> Self {
-        Self { exit: EXIT_FAILURE, message: message.into() }
+        Self { exit: EXIT_FAILURE, message: message.into(), more: Vec::new() }
     }
 
     /// Exit status 2.
     pub fn usage(message: impl Into<String>) -> Self {
-        Self { exit: EXIT_USAGE, message: message.into() }
+        Self { exit: EXIT_USAGE, message: message.into(), more: Vec::new() }
+    }
+
+    /// Exit status 2, with everything that is wrong in configuration files, a line each.
+    pub fn lines(lines: impl IntoIterator<Item = impl ToString>) -> Self {
+        let mut lines = lines.into_iter().map(|line| line.to_string());
+        let message = lines.next().unwrap_or_default();
+        Self { exit: EXIT_USAGE, message, more: lines.collect() }
     }
 }
 

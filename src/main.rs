@@ -11,6 +11,7 @@ fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             logging::complain(&error.message);
+            error.more.iter().for_each(|line| logging::complain(line));
             ExitCode::from(error.exit)
         }
     }

@@ -56,11 +56,16 @@ impl Given {
 
     /// An absolute path; `~` alone or before a slash is the home folder.
     pub(super) fn path(&self, home: Option<&OsStr>) -> Result<PathBuf, StartError> {
+        std::path::absolute(self.expanded(home)?).map_err(|error| self.refused(error))
+    }
+
+    /// The path as it was given, but for `~`.
+    pub(super) fn expanded(&self, home: Option<&OsStr>) -> Result<PathBuf, StartError> {
         if self.text.is_empty() {
             return Err(self.refused("must be a path"));
         }
         let path = Path::new(&self.text);
-        let path = match path.strip_prefix("~") {
+        Ok(match path.strip_prefix("~") {
             Err(_) => path.to_owned(),
             Ok(rest) => {
                 let home = home.filter(|home| !home.is_empty());
@@ -68,7 +73,6 @@ impl Given {
                 // Joining an empty rest would end the path with a slash.
                 if rest.as_os_str().is_empty() { home.into() } else { Path::new(home).join(rest) }
             }
-        };
-        std::path::absolute(path).map_err(|error| self.refused(error))
+        })
     }
 }

@@ -132,6 +132,29 @@ impl Hidden {
         names(&spread(text), &spread(name))
     }
 
+    /// Whether a table or view may be named.
+    ///
+    /// # Errors
+    /// The refusal where it is hidden.
+    pub fn must_show(&self, name: &str) -> Result<(), Refusal> {
+        let thing = self.table(name).or_else(|| self.views.get(&name.to_ascii_lowercase()));
+        thing.map_or(Ok(()), |thing| {
+            let (object, because) = (thing.name.clone(), thing.because.clone());
+            Err(Refusal::Hidden { object, because, through: None })
+        })
+    }
+
+    /// Whether a column may be named.
+    ///
+    /// # Errors
+    /// The refusal where it is hidden.
+    pub fn must_show_column(&self, table: &str, column: &str) -> Result<(), Refusal> {
+        self.column(table, column).map_or(Ok(()), |thing| {
+            let (object, because) = (format!("{table}.{}", thing.name), thing.because.clone());
+            Err(Refusal::Hidden { object, because, through: None })
+        })
+    }
+
     /// The first hidden table, or column of a table, that both questions say yes to: `` `people.email` ``.
     #[must_use]
     pub fn find_source(

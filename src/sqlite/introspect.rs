@@ -7,6 +7,7 @@ use super::fault::Fault;
 use super::guard::Guarded;
 use super::objects::quoted;
 use crate::error::ErrorCode;
+use crate::policy::Hidden;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
@@ -117,11 +118,12 @@ pub struct Schema {
 
 impl Guarded {
     /// The tables and views of the file, the user's first, by name. Shadow tables and SQLite's own are
-    /// left out. A table that cannot be read costs its own count only.
+    /// left out, and what is hidden. A table that cannot be read costs its own count only.
     ///
     /// # Errors
     /// What SQLite reports while it reads the catalog; cancellation.
     pub fn tables(&self, counts: bool) -> Result<Vec<TableEntry>, Fault> {
+        let bounds = self.bounds()?;
         self.in_read(|conn| {
             let sql = "SELECT name, type, ncol FROM pragma_table_list
                        WHERE schema = 'main' AND type <> 'shadow' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
@@ -139,6 +141,11 @@ impl Guarded {
                     })
                 })?
                 .collect::<rusqlite::Result<Vec<_>>>()?;
+            entries.retain(|entry| !bounds.hidden.is_left_out(&entry.name));
+            for entry in &mut entries {
+                let hidden = u64::try_from(bounds.hidden.columns_of(&entry.name).count()).unwrap_or(0);
+                entry.columns = entry.columns.saturating_sub(hidden);
+            }
             entries.sort_by_key(|entry| entry.system);
             if counts {
                 for entry in entries.iter_mut().filter(|entry| !entry.view) {
@@ -149,35 +156,43 @@ impl Guarded {
         })
     }
 
-    /// Describes one table or view, whose name is matched without regard to ASCII case.
+    /// Describes one table or view, whose name is matched without regard to ASCII case. Hidden columns and
+    /// what is built on them is left out, but for the stored text.
     ///
     /// # Errors
-    /// `UNKNOWN_TABLE`, with names that are near; what SQLite reports.
+    /// `UNKNOWN_TABLE`, with names that are near; the refusal of a hidden table; what SQLite reports.
     pub fn describe(&self, table: &str, count: bool) -> Result<TableDescription, Fault> {
+        let bounds = self.bounds()?;
+        let hidden = &bounds.hidden;
         let found = self.in_read(|conn| {
             let Some((name, view)) = find_table(conn, table)? else {
-                return Ok(Err(table_names(conn)?));
+                return Ok(Err(unknown_table(table, &shown(hidden, table_names(conn)?))));
             };
+            if let Err(refusal) = hidden.must_show(&name) {
+                return Ok(Err(refusal.into()));
+            }
             let sql = "SELECT sql FROM main.sqlite_schema WHERE name = ?1 AND type IN ('table', 'view')";
             let stored = conn.prepare_cached(sql)?.query_row([&name], |row| row.get(0));
             Ok(Ok(TableDescription {
-                columns: columns(conn, &name)?,
-                foreign_keys: foreign_keys(conn, &name)?,
-                indexes: indexes(conn, &name)?,
+                columns: shown_columns(hidden, &name, columns(conn, &name)?),
+                foreign_keys: shown_keys(hidden, &name, foreign_keys(conn, &name)?),
+                indexes: shown_indexes(hidden, &name, indexes(conn, &name)?),
                 rows: if count && !view { self.row_count(conn, &name) } else { None },
                 sql: stored.unwrap_or(None),
                 view,
                 name,
             }))
         })?;
-        found.map_err(|names| unknown_table(table, &names))
+        found
     }
 
-    /// The stored definitions, up to about `max_bytes` of text.
+    /// The stored definitions, up to about `max_bytes` of text; not those of hidden tables and their indexes
+    /// and triggers.
     ///
     /// # Errors
     /// What SQLite reports.
     pub fn definitions(&self, include_system: bool, max_bytes: usize) -> Result<Schema, Fault> {
+        let bounds = self.bounds()?;
         self.in_read(|conn| {
             let sql = "SELECT s.type, s.name, s.sql, s.tbl_name FROM main.sqlite_schema AS s
                        LEFT JOIN pragma_table_list AS l ON l.schema = 'main' AND l.name = s.tbl_name
@@ -191,6 +206,9 @@ impl Guarded {
             let mut bytes = 0;
             while let Some(row) = rows.next()? {
                 let (name, table): (String, String) = (row.get(1)?, row.get(3)?);
+                if bounds.hidden.is_left_out(&name) || bounds.hidden.is_left_out(&table) {
+                    continue;
+                }
                 let system = self.protected().owns(&name) || self.protected().owns(&table);
                 if system && !include_system {
                     schema.hidden += 1;
@@ -244,6 +262,34 @@ impl Guarded {
             .ok()
             .map(i64::unsigned_abs)
     }
+}
+
+/// The names that are not left out of lists.
+pub(super) fn shown(hidden: &Hidden, mut names: Vec<String>) -> Vec<String> {
+    names.retain(|name| !hidden.is_left_out(name));
+    names
+}
+
+/// The columns that are not hidden.
+pub(super) fn shown_columns(hidden: &Hidden, table: &str, mut columns: Vec<Column>) -> Vec<Column> {
+    columns.retain(|column| hidden.column(table, &column.name).is_none());
+    columns
+}
+
+fn shown_keys(hidden: &Hidden, table: &str, mut keys: Vec<ForeignKey>) -> Vec<ForeignKey> {
+    keys.retain(|key| {
+        let there = key.to.iter().flatten().any(|column| hidden.column(&key.table, column).is_some());
+        let here = key.from.iter().any(|column| hidden.column(table, column).is_some());
+        !here && !there && !hidden.is_left_out(&key.table)
+    });
+    keys
+}
+
+fn shown_indexes(hidden: &Hidden, table: &str, mut indexes: Vec<Index>) -> Vec<Index> {
+    indexes.retain(|index| {
+        !index.columns.iter().flatten().any(|column| hidden.column(table, column).is_some())
+    });
+    indexes
 }
 
 /// The stored name of a table or view and whether it is a view.
@@ -320,6 +366,13 @@ pub(super) fn rowid_alias(columns: &[Column]) -> Option<&'static str> {
     ["rowid", "_rowid_", "oid"]
         .into_iter()
         .find(|alias| !columns.iter().any(|column| column.name.eq_ignore_ascii_case(alias)))
+}
+
+/// Whether the rowid is the value of a hidden column.
+pub(super) fn rowid_is_hidden(hidden: &Hidden, table: &str, columns: &[Column]) -> bool {
+    let keys: Vec<&Column> = columns.iter().filter(|column| column.primary_key > 0).collect();
+    matches!(keys.as_slice(), [key] if key.declared_type.eq_ignore_ascii_case("integer")
+        && hidden.column(table, &key.name).is_some())
 }
 
 pub(super) fn columns(conn: &Connection, table: &str) -> rusqlite::Result<Vec<Column>> {

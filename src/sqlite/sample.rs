@@ -6,7 +6,10 @@
 
 use super::fault::Fault;
 use super::guard::Guarded;
-use super::introspect::{columns, find_table, real_name, rowid_alias, table_names, unknown_table};
+use super::introspect::{
+    columns, find_table, real_name, rowid_alias, rowid_is_hidden, shown, shown_columns, table_names,
+    unknown_table,
+};
 use super::objects::{Catalog, quoted};
 use super::query::cell_of;
 use crate::policy::Policy;
@@ -79,7 +82,16 @@ impl Source {
             let names = if found.is_none() { table_names(conn)? } else { Vec::new() };
             Ok((found, names, Catalog::read(conn)?))
         })?;
-        let Some((columns, table)) = found else { return Err(unknown_table(&sample.table, &names)) };
+        let bounds = guarded.bounds()?;
+        let hidden = &bounds.hidden;
+        let Some((all, table)) = found else {
+            return Err(unknown_table(&sample.table, &shown(hidden, names)));
+        };
+        hidden.must_show(&table)?;
+        for name in &sample.columns {
+            hidden.must_show_column(&table, name)?;
+        }
+        let columns = shown_columns(hidden, &table, all.clone());
         let visible: Vec<_> = columns.iter().filter(|column| column.hidden != 1).collect();
         let chosen = if sample.columns.is_empty() {
             visible.iter().map(|column| column.name.clone()).collect()
@@ -87,7 +99,8 @@ impl Source {
             sample.columns.iter().map(|name| real_name(&visible, &table, name)).collect::<Result<_, _>>()?
         };
         let has_rowid = catalog.kind(&table) == Some(ObjectKind::Table) && !catalog.without_rowid(&table);
-        let rowid = if has_rowid { rowid_alias(&columns) } else { None };
+        let rowid_shown = has_rowid && !rowid_is_hidden(hidden, &table, &all);
+        let rowid = if rowid_shown { rowid_alias(&columns) } else { None };
         Ok(Self { table, columns: chosen, rowid })
     }
 

@@ -51,6 +51,10 @@ impl Writer {
         if self.guarded().protected().owns(view.name) {
             return Err(Refusal::Protected { object: view.name.to_owned() }.into());
         }
+        let bounds = self.guarded().bounds()?;
+        if bounds.narrowing.protects(view.name) {
+            return Err(Refusal::PolicyProtected { object: view.name.to_owned() }.into());
+        }
         let select = self.checked_select(policy, view.select_sql)?;
         self.begin()?;
         let result = self.create_in_transaction(policy, view, &select, moments, began);
