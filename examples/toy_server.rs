@@ -51,7 +51,7 @@ impl Program for ToyProgram {
     /// Intact when the expected head is all zeros or none is.
     fn verify(&self, settings: &Settings, expect_head: Option<&str>) -> Result<Verdict, StartError> {
         if settings.db.ends_with("broken") {
-            return Err(StartError { exit: EXIT_UNREADABLE, message: "no toys in here".to_owned() });
+            return Err(StartError { exit: EXIT_UNREADABLE, ..StartError::failure("no toys in here") });
         }
         let intact = expect_head.is_none_or(|head| head.bytes().all(|digit| digit == b'0'));
         Ok(Verdict { text: format!("intact: {intact}"), intact })

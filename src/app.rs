@@ -3,6 +3,8 @@
 //! It speaks no protocol and decides nothing about SQL. Every call, whatever becomes of it, leaves a row
 //! in the log.
 
+mod requests;
+
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
 use crate::error::{ErrorCode, StartError, ToolError};
@@ -105,7 +107,7 @@ impl App {
 
     /// Stops what runs, kills the workers and writes what is gathered; takes less than 400 ms.
     pub async fn shutdown(&self) {
-        self.core.pool.close();
+        self.core.pool.close().await;
         let calls_done = async {
             while self.running.load(Ordering::Acquire) > 0 {
                 self.idle.notified().await;
@@ -113,6 +115,9 @@ impl App {
         };
         if tokio::time::timeout(LAST_CALLS, calls_done).await.is_err() {
             tracing::warn!("calls were still running when the server ended");
+        }
+        if let Some(reader) = &self.core.reader {
+            reader.close();
         }
         if let Some(store) = &self.core.store {
             store.shutdown(Instant::now() + LAST_ROWS).await;

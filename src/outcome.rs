@@ -1,9 +1,10 @@
-//! What travels between the protocol and the tools: a call's surroundings and its outcome.
+//! What travels between the protocol and the tools: a call's surroundings and its outcome; and what comes of
+//! the requests for resources, prompts and completion.
 //!
 //! Plain types without a protocol library in them. They do not run anything and do not say how an
 //! outcome looks on the wire; `server/` does.
 
-use crate::error::ErrorCode;
+use crate::error::{ErrorCode, ToolError};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -42,5 +43,99 @@ impl Outcome {
     /// A failure of this kind with this text.
     pub fn failure(code: ErrorCode, text: impl Into<String>) -> Self {
         Self { text: text.into(), structured: None, error: Some(code) }
+    }
+}
+
+/// Which kinds of things there are besides tools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offers {
+    /// Resources and templates of resources.
+    pub resources: bool,
+    /// Prompts.
+    pub prompts: bool,
+    /// Arguments that can be completed.
+    pub completions: bool,
+}
+
+/// One page of the list of resources.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResourcePage {
+    /// The resources.
+    pub resources: Vec<ResourceEntry>,
+    /// Where the next page begins, if there is one.
+    pub next_cursor: Option<String>,
+}
+
+/// A resource in the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceEntry {
+    /// What it is read by.
+    pub uri: String,
+    /// A short name for programs.
+    pub name: String,
+    /// A short title for people.
+    pub title: String,
+    /// What it holds.
+    pub description: String,
+    /// `application/json`.
+    pub mime_type: String,
+    /// Bytes, where known.
+    pub size: Option<u64>,
+}
+
+/// A resource's content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceText {
+    /// `application/json`.
+    pub mime_type: String,
+    /// The whole text.
+    pub text: String,
+}
+
+/// Whose argument is to be completed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CompletionOf {
+    /// The variable of the template of resources with this text.
+    Resource(String),
+    /// An argument of the prompt of this name.
+    Prompt(String),
+}
+
+/// Values for an argument.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Completions {
+    /// At most 100.
+    pub values: Vec<String>,
+    /// How many there are in all.
+    pub total: usize,
+}
+
+/// Why a request that is no tool call came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RequestError {
+    /// The resource is not there.
+    NotFound(ToolError),
+    /// What was asked for does not exist or does not fit.
+    Invalid(ToolError),
+    /// It could not be done.
+    Failed(ToolError),
+}
+
+impl RequestError {
+    /// The error by its code: what the client got wrong is `Invalid`.
+    #[must_use]
+    pub fn of(error: ToolError) -> Self {
+        match error.code {
+            ErrorCode::InvalidArguments | ErrorCode::UnknownTable => Self::Invalid(error),
+            _ => Self::Failed(error),
+        }
+    }
+
+    /// The error itself.
+    #[must_use]
+    pub fn error(&self) -> &ToolError {
+        match self {
+            Self::NotFound(error) | Self::Invalid(error) | Self::Failed(error) => error,
+        }
     }
 }

@@ -64,10 +64,7 @@ pub fn load(settings: &Settings) -> Result<PolicyFile, StartError> {
     })?;
     let environment = |name: &str| std::env::var(name).ok();
     let narrowing = check_narrowing(&path.display().to_string(), &text, &ground(settings)?, &environment)
-        .map_err(|found| {
-            let lines: Vec<String> = found.iter().map(ToString::to_string).collect();
-            StartError::usage(lines.join("\n"))
-        })?;
+        .map_err(StartError::lines)?;
     let json = serde_json::to_string(&narrowing)
         .map_err(|error| StartError::failure(format!("the policy cannot be written as JSON: {error}")))?;
     let sha256 = hex(&Sha256::digest(format!("{POLICY_SHA256}\n{text}\n{json}")));

@@ -7,7 +7,9 @@ use crate::cli::{Program, Verdict};
 use crate::config::{Profile, Settings};
 use crate::error::{EXIT_UNREADABLE, StartError};
 use crate::generated::PolicyId;
-use crate::outcome::{CallContext, Outcome};
+use crate::outcome::{
+    CallContext, CompletionOf, Completions, Offers, Outcome, RequestError, ResourcePage, ResourceText,
+};
 use crate::server::Service;
 use crate::spec::model::ProfileSpec;
 use crate::store::reader::{Reader, Reading};
@@ -16,6 +18,7 @@ use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// How long `indelible verify` may take: a day, which is to say as long as it takes.
@@ -47,7 +50,7 @@ impl Program for Indelible {
     }
 
     fn verify(&self, settings: &Settings, expect_head: Option<&str>) -> Result<Verdict, StartError> {
-        let unreadable = |message: String| StartError { exit: EXIT_UNREADABLE, message };
+        let unreadable = |message: String| StartError { exit: EXIT_UNREADABLE, ..StartError::failure(message) };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -90,6 +93,60 @@ impl Service for App {
         context: CallContext,
     ) -> Option<Outcome> {
         App::call(self, &tool, arguments, context).await
+    }
+
+    fn offers(&self) -> Offers {
+        let surface = self.surface();
+        let (resources, prompts) = (surface.resources(), surface.prompts());
+        Offers {
+            resources: !resources.is_empty(),
+            prompts: !prompts.is_empty(),
+            completions: resources.iter().any(|resource| resource.template().is_some())
+                || prompts.iter().any(|prompt| prompt.spec.table_argument().is_some()),
+        }
+    }
+
+    fn resource_templates(&self) -> Vec<Value> {
+        self.surface().template_descriptors()
+    }
+
+    fn prompts(&self) -> Vec<Value> {
+        self.surface().prompt_descriptors()
+    }
+
+    fn resource_changes(&self) -> Option<watch::Receiver<u64>> {
+        self.schema_changes()
+    }
+
+    async fn resources(
+        &self,
+        cursor: Option<String>,
+        context: CallContext,
+    ) -> Result<ResourcePage, RequestError> {
+        App::resources(self, cursor, context).await
+    }
+
+    async fn read_resource(&self, uri: String, context: CallContext) -> Result<ResourceText, RequestError> {
+        App::read_resource(self, &uri, context).await
+    }
+
+    async fn prompt(
+        &self,
+        name: String,
+        arguments: Map<String, Value>,
+        context: CallContext,
+    ) -> Result<String, RequestError> {
+        App::prompt(self, &name, &arguments, context).await
+    }
+
+    async fn complete(
+        &self,
+        of: CompletionOf,
+        argument: String,
+        begun: String,
+        context: CallContext,
+    ) -> Result<Completions, RequestError> {
+        App::complete(self, of, &argument, &begun, context).await
     }
 
     async fn shutdown(&self) {

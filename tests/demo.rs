@@ -48,7 +48,7 @@ const SESSION: &[(&str, &str)] = &[
     ("append_event", "ok: event 1 appended"),
     ("read_query", "error: DELETE is not allowed in read_query; use destructive_query"),
     ("destructive_query", "; snapshot:"),
-    ("write_query", "it was rolled back"),
+    ("write_query", "and was rolled back"),
     ("write_query", "rows affected"),
     ("append_event", "ok: event 2 appended"),
     ("destructive_query", "error: `memory_events`"),

@@ -90,8 +90,7 @@ impl Pins {
                     != checkpoint_hash(id, ts, session, summary, last_event_id, head_hash, &self.previous)
                 {
                     return Err(
-                        "its fields and the checkpoint before it do not match its hash: one of them was altered \
-                         or removed"
+                        "does not match its hash: it or the checkpoint before it was altered or removed"
                             .to_owned(),
                     );
                 }

@@ -135,7 +135,7 @@ scripted; the server is real, and so is every answer: -> is sent, <- comes back.
                     act: Act::Call {
                         tool: "write_query",
                         arguments: || json!({"query": "UPDATE tracks SET price_cents = 149"}),
-                        ends: Ends::Refused("it was rolled back"),
+                        ends: Ends::Refused("and was rolled back"),
                         lines: 3,
                     },
                 },

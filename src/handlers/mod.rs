@@ -6,6 +6,7 @@
 
 pub mod chain;
 pub mod explore;
+pub mod prompts;
 pub mod query;
 pub mod resources;
 pub mod rows;
@@ -36,6 +37,7 @@ use serde_json::{Map, Value};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 // The generated dispatch: from a tool or resource to its handler.
@@ -68,6 +70,7 @@ pub struct Core {
     /// Whether a row with the digests of manifest and policy is in the log.
     digests_logged: AtomicBool,
     calls: AtomicU64,
+    schema_changes: watch::Sender<u64>,
 }
 
 impl Core {
@@ -93,6 +96,7 @@ impl Core {
             policy_file: PolicyFile::none(),
             digests_logged: AtomicBool::new(false),
             calls: AtomicU64::new(0),
+            schema_changes: watch::Sender::new(0),
         }
     }
 
@@ -101,6 +105,17 @@ impl Core {
     pub fn under(mut self, policy_file: PolicyFile) -> Self {
         self.policy_file = policy_file;
         self
+    }
+
+    /// Counts a change to the list of tables and views made through this server.
+    pub fn schema_changed(&self) {
+        self.schema_changes.send_modify(|changes| *changes += 1);
+    }
+
+    /// Tells of every such change from now on.
+    #[must_use]
+    pub fn schema_changes(&self) -> watch::Receiver<u64> {
+        self.schema_changes.subscribe()
     }
 
     /// The caps of every text result.

@@ -6,6 +6,7 @@
 use super::{Call, Reply, note_params, required_text, rows, unexpected_answer};
 use crate::error::ToolError;
 use crate::generated::ACTION_WORDS;
+use crate::policy::ActionKind;
 use crate::spec::model::Format;
 use crate::sqlite::copy::SnapshotKind;
 use crate::sqlite::params::Params;
@@ -131,10 +132,27 @@ async fn change(
         Answer::Changed(changed) => {
             audit.rows = i64::try_from(changed.rows).ok();
             call.recorded(audit);
+            if changed.structural.as_ref().is_some_and(|(kind, _)| changes_tables(*kind)) {
+                call.core.schema_changed();
+            }
             Ok(changed)
         }
         _ => Err(unexpected_answer()),
     }
+}
+
+/// Whether tables and views may be others afterwards, or have other names.
+fn changes_tables(kind: ActionKind) -> bool {
+    matches!(
+        kind,
+        ActionKind::CreateTable
+            | ActionKind::CreateVtable
+            | ActionKind::CreateView
+            | ActionKind::DropTable
+            | ActionKind::DropVtable
+            | ActionKind::DropView
+            | ActionKind::AlterTable
+    )
 }
 
 fn reply(changed: &Changed, more: &str) -> Reply {

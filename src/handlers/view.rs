@@ -51,6 +51,7 @@ pub async fn create(call: &Call<'_>, input: CreateInput) -> Result<Reply, ToolEr
                 audit.detail = call.audit_row(Some(0), None).detail;
             }
             call.recorded(audit);
+            call.core.schema_changed();
             let done = if view.replaced.is_some() { "replaced" } else { "created" };
             let text = format!("ok: view {} {done} with columns {}", input.name, view.columns.join(", "));
             let text = crate::render::cap_block(text, call.core.caps().max_result_bytes);

@@ -32,15 +32,19 @@ pub trait Objects {
 pub struct Facts {
     /// Tables whose rows it may insert, change or delete, triggers and foreign keys included.
     pub written: BTreeSet<String>,
+    /// Those it names itself, not by way of a trigger or view.
+    pub direct: BTreeSet<String>,
     /// Tables it inserts into.
     pub inserted: BTreeSet<String>,
+    /// Tables it updates.
+    pub updated: BTreeSet<String>,
     /// The object of CREATE, ALTER or DROP.
     pub structural: Option<(ActionKind, String)>,
     /// The table of a CREATE TRIGGER.
     pub trigger_on: Option<String>,
     /// It may change or delete rows that are there: UPDATE, upsert or DELETE, directly or by a trigger.
     pub changes_rows: bool,
-    /// It is a pragma that the policy lists; SQLite does not call every such one read-only.
+    /// It is a pragma that the policy lists and nothing more; SQLite does not call every such one read-only.
     pub pragma: bool,
     /// It reads the server's log, so gathered audit rows must be written first.
     pub reads_log: bool,
@@ -105,8 +109,9 @@ pub fn judge(
         if is_temp(action) {
             return Err(Refusal::action(action));
         }
+        protected_verdict(protected, bounds, action)?;
     }
-    let structural = actions.iter().find(|action| is_structural(action.kind));
+    let structural = main_action(actions);
     // `CREATE TABLE temp.t` is reported as an ordinary one, in the database `temp`.
     if let Some(main) = structural
         && actions.iter().any(is_made_in_temp)
@@ -116,14 +121,14 @@ pub fn judge(
     }
     let mut facts = Facts::default();
     if let Some(action) = structural {
-        structural_verdict(policy, protected, bounds, objects, action)?;
-        facts.structural = Some((action.kind, action.object.clone()));
+        structural_verdict(policy, bounds, objects, action)?;
+        facts.structural = Some((action.kind, named_object(actions, action)));
         if action.kind == ActionKind::CreateTrigger {
             facts.trigger_on = action.detail.clone();
         }
     }
+    facts.pragma = actions.iter().all(|action| action.kind == ActionKind::Pragma);
     for action in actions {
-        facts.pragma |= action.kind == ActionKind::Pragma;
         if action.kind == ActionKind::Read && is_log(protected, &action.object) {
             facts.reads_log = true;
         }
@@ -139,23 +144,43 @@ pub fn judge(
     Ok(facts)
 }
 
+/// The action that says what the statement is. ANALYZE also creates its tables when they lack.
+fn main_action(actions: &[Action]) -> Option<&Action> {
+    let analyze = actions.iter().find(|action| action.kind == ActionKind::Analyze);
+    analyze.or_else(|| actions.iter().find(|action| is_structural(action.kind)))
+}
+
+/// The object of the statement; none for an ANALYZE or REINDEX of everything.
+fn named_object(actions: &[Action], main: &Action) -> String {
+    let of_many = matches!(main.kind, ActionKind::Analyze | ActionKind::Reindex)
+        && actions.iter().any(|other| other.kind == main.kind && other.object != main.object);
+    if of_many { String::new() } else { main.object.clone() }
+}
+
+/// Nothing makes, alters or drops an object of the server's, or one that the user's policy file protects,
+/// or something that hangs on one.
+fn protected_verdict(protected: &Protected, bounds: &Bounds, action: &Action) -> Result<(), Refusal> {
+    if !is_structural(action.kind) || leaves_all(action.kind) {
+        return Ok(());
+    }
+    let names = [Some(action.object.as_str()), action.detail.as_deref()].into_iter().flatten();
+    match names.into_iter().find(|name| protected.owns(name)) {
+        Some(name) => Err(Refusal::Protected { object: name.to_owned() }),
+        None => bounds.protects(action),
+    }
+}
+
+/// A bare ANALYZE or REINDEX takes every table along and leaves all rows and definitions as they are.
+fn leaves_all(kind: ActionKind) -> bool {
+    matches!(kind, ActionKind::Analyze | ActionKind::Reindex)
+}
+
 fn structural_verdict(
     policy: &Policy,
-    protected: &Protected,
     bounds: &Bounds,
     objects: &dyn Objects,
     action: &Action,
 ) -> Result<(), Refusal> {
-    // A bare ANALYZE or REINDEX takes every table along and leaves all rows and definitions as they are.
-    let alters = !matches!(action.kind, ActionKind::Analyze | ActionKind::Reindex);
-    for name in [Some(action.object.as_str()), action.detail.as_deref()].into_iter().flatten() {
-        if alters && protected.owns(name) {
-            return Err(Refusal::Protected { object: name.to_owned() });
-        }
-    }
-    if alters {
-        bounds.protects(action)?;
-    }
     bounds.allows(policy, action)?;
     if action.kind == ActionKind::CreateVtable {
         let module = action.detail.as_deref().unwrap_or_default().to_ascii_lowercase();
@@ -168,7 +193,7 @@ fn structural_verdict(
         ActionKind::CreateIndex | ActionKind::CreateTrigger => action.detail.as_deref().unwrap_or_default(),
         _ => action.object.as_str(),
     };
-    if alters && objects.kind(table) == Some(ObjectKind::Shadow) {
+    if !leaves_all(action.kind) && objects.kind(table) == Some(ObjectKind::Shadow) {
         return Err(Refusal::Internal { object: table.to_owned() });
     }
     Ok(())
@@ -200,6 +225,12 @@ fn row_verdict(
 fn note_write(facts: &mut Facts, action: &Action) {
     if is_row_write(action.kind) {
         facts.written.insert(action.object.clone());
+        if action.accessor.is_none() {
+            facts.direct.insert(action.object.clone());
+        }
+    }
+    if action.kind == ActionKind::Update {
+        facts.updated.insert(action.object.clone());
     }
     match action.kind {
         ActionKind::Insert => {
@@ -275,10 +306,18 @@ fn temporary_form(kind: ActionKind) -> ActionKind {
 /// The actions that SQLite performs on its own tables while it carries out a structural statement
 /// (<https://sqlite.org/c3ref/c_alter_table.html>; which ones, was found by running each statement).
 fn is_bookkeeping(main: &Action, action: &Action) -> bool {
+    // What comes through a trigger is the trigger's doing.
+    if action.accessor.is_some() {
+        return false;
+    }
     if is_row_write(action.kind) && (is_schema_table(&action.object) || is_statistics(&action.object)) {
         return true;
     }
     match main.kind {
+        ActionKind::Analyze => {
+            action.kind == ActionKind::Analyze
+                || action.kind == ActionKind::CreateTable && is_statistics(&action.object)
+        }
         ActionKind::DropTable | ActionKind::DropVtable | ActionKind::DropView => {
             (action.kind == ActionKind::Delete && same(&action.object, &main.object))
                 || (is_row_write(action.kind) && same(&action.object, "sqlite_sequence"))

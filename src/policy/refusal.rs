@@ -123,6 +123,8 @@ pub enum Refusal {
         /// Lower-case name.
         name: String,
     },
+    /// A statement that returns nothing to read.
+    NothingToRead,
 }
 
 impl Refusal {
@@ -141,6 +143,12 @@ impl Refusal {
         }
     }
 
+    /// The refusal of a temporary object.
+    #[must_use]
+    pub fn temporary(object: &str) -> Self {
+        Self::Action { kind: ActionKind::CreateTempTable, object: object.to_owned(), accessor: None }
+    }
+
     /// The words for an agent that called `tool`.
     ///
     /// `tool_of` gives the name of the active tool that runs statements under a policy, if the active
@@ -156,6 +164,10 @@ impl Refusal {
         let send_to = |policy: &str, text: String| match elsewhere(policy) {
             Some(name) => format!("{text}; use {name}"),
             None => format!("{text}; no tool of this server does this"),
+        };
+        let or_send_to = |policy: &str, text: String| match elsewhere(policy) {
+            Some(name) => format!("{text}, or use {name}"),
+            None => text,
         };
         match self {
             Self::Action { kind, accessor, .. } => {
@@ -215,12 +227,18 @@ impl Refusal {
                 );
                 refused(send_to("destroy", format!("{what} is not allowed in {tool}")))
             }
-            Self::Overwrites { rows, cap } => refused(send_to(
+            Self::Overwrites { rows, cap } => refused(or_send_to(
                 "destroy",
                 format!(
-                    "the statement would overwrite {rows} existing rows, more than {cap}; it was rolled back. narrow it with WHERE"
+                    "the statement would overwrite {rows} existing rows, more than {cap}, and was rolled back; narrow it with WHERE"
                 ),
             )),
+            Self::NothingToRead => ToolError::new(
+                ErrorCode::NotSelect,
+                format!(
+                    "{tool} takes one statement that reads: SELECT, VALUES, WITH, EXPLAIN or an inspecting PRAGMA"
+                ),
+            ),
             Self::NotSelect => ToolError::new(
                 ErrorCode::NotSelect,
                 format!("{tool} takes one SELECT, VALUES or WITH ... SELECT statement"),

@@ -2,7 +2,7 @@
 //!
 //! Plain types that schemars turns into plain schemas: no references, no unions, no lists of types. They
 //! hold what is shown, after the caps; a value without an exact JSON form is a string. They read nothing
-//! and render nothing.
+//! and render nothing. A client sees the schema and, of the words here, only those under `note`.
 
 mod schema;
 mod value;
@@ -32,7 +32,7 @@ pub struct TableList {
     /// Tables and views, by name.
     pub tables: Vec<TableSummary>,
     /// Why some are missing: null, or "max_output_bytes".
-    #[schemars(schema_with = "schema::truncated")]
+    #[schemars(schema_with = "schema::string_or_null")]
     pub truncated: Option<Truncated>,
 }
 

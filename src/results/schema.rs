@@ -6,7 +6,12 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
-/// The schema of a result struct: an object, everything in line, no `$schema`, no `format`.
+/// The `extend` key of the words that a client gets as `description`. Doc comments are for those who read the
+/// code; every client pays for each word of a schema in each session.
+const NOTE: &str = "note";
+
+/// The schema of a result struct: an object, everything in line, no `$schema`, no `format`, and as
+/// descriptions nothing but notes.
 #[must_use]
 pub fn schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
@@ -14,23 +19,32 @@ pub fn schema_of<T: JsonSchema>() -> Value {
         settings.meta_schema = None;
     });
     let mut value = settings.into_generator().into_root_schema_for::<T>().to_value();
-    plain(&mut value);
+    plain(&mut value, true);
     value
 }
 
-/// Drops what says nothing to a client: titles of Rust types, number formats.
-fn plain(value: &mut Value) {
+/// Drops what says little to a client: titles of Rust types, doc comments, number formats, the bound of
+/// unsigned numbers, and below the top, that every field is there.
+fn plain(value: &mut Value, top: bool) {
     match value {
         Value::Object(map) => {
-            if !map.get("title").is_some_and(Value::is_object) {
-                map.remove("title");
+            // Under `properties` the same keys are names of fields, whose schemas are objects.
+            for key in ["title", "description", "format", "minimum"] {
+                if map.get(key).is_some_and(|value| !value.is_object()) {
+                    map.shift_remove(key);
+                }
             }
-            if map.get("format").is_some_and(Value::is_string) {
-                map.remove("format");
+            if map.get(NOTE).is_some_and(Value::is_string)
+                && let Some(note) = map.shift_remove(NOTE)
+            {
+                map.insert("description".to_owned(), note);
             }
-            map.values_mut().for_each(plain);
+            if !top && map.get("required").is_some_and(Value::is_array) {
+                map.shift_remove("required");
+            }
+            map.values_mut().for_each(|value| plain(value, false));
         }
-        Value::Array(items) => items.iter_mut().for_each(plain),
+        Value::Array(items) => items.iter_mut().for_each(|value| plain(value, false)),
         _ => {}
     }
 }

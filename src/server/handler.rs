@@ -1,20 +1,26 @@
-//! What each method answers: initialize, server/discover, tools/list, tools/call.
+//! What each method answers: initialize, server/discover, tools, resources, prompts, completion.
 //!
 //! It decides how an outcome looks on the wire and nothing about what a tool does. Only what this
-//! server really has is announced.
+//! server really has is announced; the rest has no method.
 
 use super::Service;
+use super::changes::Changes;
+use super::offers::{self, ERROR_CODE_KEY};
 use super::progress::Progress;
 use crate::error::StartError;
-use crate::outcome::{CallContext, Outcome};
+use crate::outcome::{CallContext, Offers, Outcome};
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
-    CustomResult, DiscoverResult, ErrorCode, ErrorData, Implementation, InitializeRequestParams,
-    InitializeResult, ListToolsResult, MetaObject, PaginatedRequestParams, ServerCapabilities, ServerConfig,
-    Tool,
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams,
+    CompleteResult, ContentBlock, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData,
+    GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject,
+    PaginatedRequestParams, Prompt, ReadResourceRequestParams, ReadResourceResponse, ResourceTemplate,
+    ServerConfig, SubscriptionFilter, Tool,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -23,17 +29,14 @@ use tokio_util::sync::CancellationToken;
 /// Calls that run at once; more wait for their turn.
 const CALLS_AT_ONCE: usize = 64;
 
-/// How long a client may keep tools/list, in milliseconds. It never changes while the server runs, but a
-/// server that is started again may have other flags.
+/// How long a client may keep lists that never change while the server runs, in milliseconds: a server that
+/// is started again may have other flags.
 const LIST_TTL_MS: u64 = 300_000;
-
-/// The `_meta` key of an error's stable code.
-const ERROR_CODE_KEY: &str = "indelible/code";
 
 /// The `_meta` key under which every result of revision 2026-07-28 should name the server.
 const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
-/// Methods that this server has. With parameters of the wrong shape the library reports them as custom.
+/// Methods that every server has. With parameters of the wrong shape the library reports them as custom.
 const METHODS: [&str; 5] = ["initialize", "ping", "server/discover", "tools/list", "tools/call"];
 
 /// Answers requests from a [`Service`].
@@ -42,6 +45,10 @@ pub(super) struct Handler<S> {
     config: ServerConfig,
     server_info: Value,
     tools: Vec<Tool>,
+    offers: Offers,
+    templates: Vec<ResourceTemplate>,
+    prompts: Vec<Prompt>,
+    changes: Option<Changes>,
     turns: Semaphore,
 }
 
@@ -50,14 +57,37 @@ impl<S: Service> Handler<S> {
     ///
     /// # Errors
     /// A descriptor that the protocol library cannot carry as it is.
-    pub(super) fn new(service: Arc<S>) -> Result<Self, StartError> {
-        let tools = service.descriptors().into_iter().map(tool).collect::<Result<Vec<_>, _>>()?;
+    pub(super) fn new(service: Arc<S>, input_over: CancellationToken) -> Result<Self, StartError> {
+        let tools = all("tool", service.descriptors())?;
+        let templates = all("resource template", service.resource_templates())?;
+        let prompts = all("prompt", service.prompts())?;
+        let offers = service.offers();
+        let counter = service.resource_changes().filter(|_| offers.resources);
+        let changes = counter.map(|counter| Changes::new(counter, input_over));
         let info = implementation();
         let server_info = serde_json::to_value(&info).map_err(|e| StartError::failure(e.to_string()))?;
-        let config = ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        let config = ServerConfig::new(offers::capabilities(offers, changes.is_some()))
             .with_server_info(info)
             .with_instructions(service.instructions());
-        Ok(Self { service, config, server_info, tools, turns: Semaphore::new(CALLS_AT_ONCE) })
+        let turns = Semaphore::new(CALLS_AT_ONCE);
+        Ok(Self { service, config, server_info, tools, offers, templates, prompts, changes, turns })
+    }
+
+    /// The methods of this server.
+    fn methods(&self) -> Vec<&'static str> {
+        let mut methods = METHODS.to_vec();
+        methods.extend(offers::methods(self.offers, self.changes.is_some()));
+        methods
+    }
+
+    /// Nothing where the server has the method, else its refusal.
+    fn has(&self, method: &str, offered: bool) -> Result<(), ErrorData> {
+        if offered { Ok(()) } else { Err(self.no_method(method)) }
+    }
+
+    fn no_method(&self, method: &str) -> ErrorData {
+        let words = format!("no method `{method}`; this server has {}", self.methods().join(", "));
+        ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words, None)
     }
 
     fn unknown_tool(&self, name: &str) -> ErrorData {
@@ -78,14 +108,13 @@ impl<S: Service> Handler<S> {
         (!meta.0.is_empty()).then_some(meta)
     }
 
-    /// Runs the call when it is its turn, and cancels its own token when the client cancels or the server
+    /// Runs a call when it is its turn, and cancels its own token when the client cancels or the server
     /// ends. The library's token is not handed on: it is cancelled after every answer as well.
-    async fn run(
+    async fn in_turn<F: Future>(
         &self,
-        name: String,
-        arguments: Option<serde_json::Map<String, Value>>,
         context: &RequestContext<RoleServer>,
-    ) -> Option<Outcome> {
+        start: impl FnOnce(CallContext) -> F,
+    ) -> F::Output {
         let cancel = CancellationToken::new();
         // A call that is cancelled while it waits still goes to the service, which keeps record of it.
         let _turn = tokio::select! {
@@ -96,8 +125,7 @@ impl<S: Service> Handler<S> {
         let token = context.meta.get_progress_token();
         let progress = token.map(|token| Progress::start(context.peer.clone(), token));
         let (progress, reporter) = progress.unzip();
-        let call_context = CallContext { cancel: cancel.clone(), progress: reporter };
-        let call = self.service.call(name, arguments, call_context);
+        let call = start(CallContext { cancel: cancel.clone(), progress: reporter });
         let outcome = {
             let mut call = std::pin::pin!(call);
             loop {
@@ -130,7 +158,16 @@ impl<S: Service> ServerHandler for Handler<S> {
         let mut agreed = request;
         agreed.protocol_version = result.protocol_version.clone();
         context.peer.set_peer_info(agreed);
+        if let Some(changes) = &self.changes {
+            changes.shaken();
+        }
         Ok(result)
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if let Some(changes) = &self.changes {
+            changes.ready(context.peer);
+        }
     }
 
     async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
@@ -144,9 +181,7 @@ impl<S: Service> ServerHandler for Handler<S> {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        if request.is_some_and(|request| request.cursor.is_some()) {
-            return Err(ErrorData::invalid_params("unknown cursor; tools/list has one page", None));
-        }
+        one_page("tools/list", request)?;
         let mut result = ListToolsResult::with_all_items(self.tools.clone())
             .with_ttl_ms(LIST_TTL_MS)
             .with_cache_scope(CacheScope::Public);
@@ -160,7 +195,8 @@ impl<S: Service> ServerHandler for Handler<S> {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let name = request.name.into_owned();
-        let Some(outcome) = self.run(name.clone(), request.arguments, &context).await else {
+        let call = |cx| self.service.call(name.clone(), request.arguments, cx);
+        let Some(outcome) = self.in_turn(&context, call).await else {
             return Err(self.unknown_tool(&name));
         };
         let meta = self.meta(&context, Some(&outcome));
@@ -184,12 +220,125 @@ impl<S: Service> ServerHandler for Handler<S> {
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method;
-        if METHODS.contains(&method.as_str()) {
+        if self.methods().contains(&method.as_str()) {
             return Err(ErrorData::invalid_params(format!("`params` do not fit `{method}`"), None));
         }
-        let words = format!("no method `{method}`; this server has {}", METHODS.join(", "));
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words, None))
+        Err(self.no_method(&method))
     }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        self.has("resources/list", self.offers.resources)?;
+        let cursor = request.and_then(|request| request.cursor);
+        let page = self.in_turn(&context, |cx| self.service.resources(cursor, cx)).await;
+        let page = page.map_err(|error| offers::refusal(&error, None))?;
+        let mut result =
+            ListResourcesResult::with_all_items(page.resources.into_iter().map(offers::resource).collect());
+        result.next_cursor = page.next_cursor;
+        result.meta = self.meta(&context, None);
+        Ok(result)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        self.has("resources/templates/list", self.offers.resources)?;
+        one_page("resources/templates/list", request)?;
+        let mut result = ListResourceTemplatesResult::with_all_items(self.templates.clone())
+            .with_ttl_ms(LIST_TTL_MS)
+            .with_cache_scope(CacheScope::Public);
+        result.meta = self.meta(&context, None);
+        Ok(result)
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.has("resources/read", self.offers.resources)?;
+        let uri = request.uri;
+        let read = self.in_turn(&context, |cx| self.service.read_resource(uri.clone(), cx)).await;
+        let read = read.map_err(|error| offers::refusal(&error, Some(&uri)))?;
+        let mut result = offers::contents(uri, read);
+        result.meta = self.meta(&context, None);
+        Ok(result.into())
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        self.has("prompts/list", self.offers.prompts)?;
+        one_page("prompts/list", request)?;
+        let mut result = ListPromptsResult::with_all_items(self.prompts.clone())
+            .with_ttl_ms(LIST_TTL_MS)
+            .with_cache_scope(CacheScope::Public);
+        result.meta = self.meta(&context, None);
+        Ok(result)
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.has("prompts/get", self.offers.prompts)?;
+        let (name, arguments) = (request.name, request.arguments.unwrap_or_default());
+        let description = self
+            .prompts
+            .iter()
+            .find(|prompt| prompt.name == name)
+            .and_then(|prompt| prompt.description.clone());
+        let text = self.in_turn(&context, |cx| self.service.prompt(name, arguments, cx)).await;
+        let text = text.map_err(|error| offers::refusal(&error, None))?;
+        let mut result = offers::message(text, description);
+        result.meta = self.meta(&context, None);
+        Ok(result.into())
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        self.has("completion/complete", self.offers.completions)?;
+        let (of, argument) = (offers::completion_of(request.r#ref)?, request.argument);
+        let found = self.in_turn(&context, |cx| self.service.complete(of, argument.name, argument.value, cx));
+        let found = found.await.map_err(|error| offers::refusal(&error, None))?;
+        let mut result = CompleteResult::new(offers::completion(found));
+        result.meta = self.meta(&context, None);
+        Ok(result)
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        self.changes.as_ref().map(|_| requested.clone())
+    }
+
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        match &self.changes {
+            Some(changes) => changes.listen(subscription).await,
+            None => Err(self.no_method("subscriptions/listen")),
+        }
+    }
+}
+
+fn all<T: DeserializeOwned + Serialize>(kind: &str, descriptors: Vec<Value>) -> Result<Vec<T>, StartError> {
+    descriptors.into_iter().map(|descriptor| offers::whole(kind, descriptor)).collect()
+}
+
+/// A list that has one page knows no cursor.
+fn one_page(method: &str, request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    if request.is_some_and(|request| request.cursor.is_some()) {
+        return Err(ErrorData::invalid_params(format!("unknown cursor; {method} has one page"), None));
+    }
+    Ok(())
 }
 
 fn implementation() -> Implementation {
@@ -197,34 +346,4 @@ fn implementation() -> Implementation {
     info.title = Some("Indelible".to_owned());
     info.description = Some(env!("CARGO_PKG_DESCRIPTION").to_owned());
     info
-}
-
-/// A descriptor as the library's type, which passes over members it does not know: those are an error here.
-fn tool(descriptor: Value) -> Result<Tool, StartError> {
-    let name = descriptor.get("name").and_then(Value::as_str).unwrap_or("?").to_owned();
-    let failed = |why: String| StartError::failure(format!("the descriptor of tool `{name}` {why}"));
-    let tool: Tool =
-        serde_json::from_value(descriptor.clone()).map_err(|e| failed(format!("is malformed: {e}")))?;
-    match serde_json::to_value(&tool) {
-        Ok(carried) if carried == descriptor => Ok(tool),
-        _ => Err(failed("has members that are not sent".to_owned())),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn a_descriptor_is_carried_whole_or_refused() {
-        let whole = json!({"name": "t", "title": "T", "description": "d", "inputSchema": {"type": "object"},
-            "annotations": {"readOnlyHint": true, "openWorldHint": false}});
-        assert_eq!(serde_json::to_value(tool(whole.clone()).unwrap()).unwrap(), whole);
-        for (member, value) in [("descripton", json!("typo")), ("annotations", json!({"readOnly": true}))] {
-            let mut broken = whole.clone();
-            broken[member] = value;
-            assert!(tool(broken).unwrap_err().message.contains("`t`"), "{member}");
-        }
-    }
 }

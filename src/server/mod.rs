@@ -9,14 +9,17 @@
 //! - `flight`: which requests are under way, and which answers belong into one batch
 //! - `writer`: the one task that writes
 //! - `transport`: the above as an rmcp transport
-//! - `handler`: initialize, tools/list, tools/call; `guard`: panics become answers; `progress`
+//! - `handler`: what each method answers; `offers`: resources, prompts and completions in the library's types;
+//!   `changes`: who is told that the list of resources changed; `guard`: panics become answers; `progress`
 //! - `serve`: start to end of a connection; `stdio`: which kind of stream fds 0 and 1 are
 
+mod changes;
 mod flight;
 mod guard;
 mod handler;
 mod lines;
 mod message;
+mod offers;
 mod progress;
 mod serve;
 pub mod stdio;
@@ -26,8 +29,11 @@ mod writer;
 pub use lines::MAX_LINE_BYTES;
 pub use serve::{ANSWERS_AFTER_END, Ending, SHUTDOWN_TIME, serve};
 
-use crate::outcome::{CallContext, Outcome};
+use crate::outcome::{
+    CallContext, CompletionOf, Completions, Offers, Outcome, RequestError, ResourcePage, ResourceText,
+};
 use serde_json::{Map, Value};
+use tokio::sync::watch;
 
 /// What the protocol serves.
 pub trait Service: Send + Sync + 'static {
@@ -45,6 +51,49 @@ pub trait Service: Send + Sync + 'static {
         arguments: Option<Map<String, Value>>,
         context: CallContext,
     ) -> impl Future<Output = Option<Outcome>> + Send;
+
+    /// What there is besides tools; nothing else of it is asked for.
+    fn offers(&self) -> Offers;
+
+    /// The MCP `ResourceTemplate` objects of resources/templates/list, in the order to send them.
+    fn resource_templates(&self) -> Vec<Value>;
+
+    /// The MCP `Prompt` objects of prompts/list, in the order to send them.
+    fn prompts(&self) -> Vec<Value>;
+
+    /// A counter that changes with every change to the list of resources; none where it never changes.
+    fn resource_changes(&self) -> Option<watch::Receiver<u64>>;
+
+    /// One page of the list of resources; the first without a cursor.
+    fn resources(
+        &self,
+        cursor: Option<String>,
+        context: CallContext,
+    ) -> impl Future<Output = Result<ResourcePage, RequestError>> + Send;
+
+    /// The resource of this URI.
+    fn read_resource(
+        &self,
+        uri: String,
+        context: CallContext,
+    ) -> impl Future<Output = Result<ResourceText, RequestError>> + Send;
+
+    /// The message of the prompt of this name.
+    fn prompt(
+        &self,
+        name: String,
+        arguments: Map<String, Value>,
+        context: CallContext,
+    ) -> impl Future<Output = Result<String, RequestError>> + Send;
+
+    /// Values for an argument of which `begun` is there already.
+    fn complete(
+        &self,
+        of: CompletionOf,
+        argument: String,
+        begun: String,
+        context: CallContext,
+    ) -> impl Future<Output = Result<Completions, RequestError>> + Send;
 
     /// Ends what still runs and writes what is still queued. Called once, after the last call's token
     /// was cancelled; whatever is left after [`SHUTDOWN_TIME`] is abandoned.

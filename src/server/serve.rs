@@ -8,7 +8,7 @@ use super::flight::Flight;
 use super::guard::Guard;
 use super::handler::Handler;
 use super::lines::{Lines, MAX_LINE_BYTES};
-use super::transport::LineTransport;
+use super::transport::{Ends, LineTransport};
 use super::writer::Writer;
 use crate::error::StartError;
 use rmcp::ServiceExt;
@@ -52,12 +52,14 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let flight = Arc::new(Flight::default());
-    let handler = Handler::new(Arc::clone(&service))?;
+    let input_over = CancellationToken::new();
+    let handler = Handler::new(Arc::clone(&service), input_over.clone())?;
     let guard = Guard::new(handler, Arc::clone(&flight));
     let (writer, writing) = Writer::start(output, Arc::clone(&flight));
     let over = CancellationToken::new();
     let lines = Lines::new(input, MAX_LINE_BYTES);
-    let transport = LineTransport::new(lines, writer.clone(), flight, ANSWERS_AFTER_END, over.clone());
+    let ends = Ends { input: input_over, all: over.clone() };
+    let transport = LineTransport::new(lines, writer.clone(), flight, ANSWERS_AFTER_END, ends);
     let running = CancellationToken::new();
     let talk = async {
         match guard.serve_with_ct(transport, running.clone()).await {

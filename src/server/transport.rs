@@ -43,19 +43,25 @@ pub(super) struct LineTransport<R> {
     patience: Duration,
     /// Set at the end of input.
     deadline: Option<Instant>,
-    /// Cancelled when nothing more will be received.
-    over: CancellationToken,
+    ends: Ends,
+}
+
+/// Cancelled as a connection ends.
+pub(super) struct Ends {
+    /// When no more input will come.
+    pub(super) input: CancellationToken,
+    /// When nothing more will be received, the answers being out.
+    pub(super) all: CancellationToken,
 }
 
 impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
-    /// A transport over these lines. `over` is cancelled when it has ended, at most `patience` after
-    /// the end of input.
+    /// A transport over these lines. It has ended at most `patience` after the end of input.
     pub(super) fn new(
         lines: Lines<R>,
         writer: Writer,
         flight: Arc<Flight>,
         patience: Duration,
-        over: CancellationToken,
+        ends: Ends,
     ) -> Self {
         Self {
             lines,
@@ -66,7 +72,7 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
             revision: None,
             patience,
             deadline: None,
-            over,
+            ends,
         }
     }
 
@@ -201,7 +207,7 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
             }
             if self.deadline.is_some() {
                 if is_late || self.is_drained() {
-                    self.over.cancel();
+                    self.ends.all.cancel();
                     return None;
                 }
                 changed(&self.flight, self.deadline).await;
@@ -217,13 +223,16 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
                     let rule = format!("a line may hold {} bytes", super::MAX_LINE_BYTES);
                     self.refuse(&Refusal::new(None, INVALID_REQUEST, rule), None);
                 }
-                Line::End => self.deadline = Some(Instant::now() + self.patience),
+                Line::End => {
+                    self.deadline = Some(Instant::now() + self.patience);
+                    self.ends.input.cancel();
+                }
             }
         }
     }
 
     async fn close(&mut self) -> Result<(), Infallible> {
-        self.over.cancel();
+        self.ends.all.cancel();
         Ok(())
     }
 }

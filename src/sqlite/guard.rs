@@ -15,7 +15,7 @@ use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Batch, CachedStatement, Connection, OpenFlags};
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,6 +41,8 @@ pub struct Guarded {
     judged: RefCell<HashMap<&'static str, HashMap<String, Arc<Judged>>>>,
     /// `PRAGMA schema_version` when it was found out what is hidden.
     hidden_at: Cell<Option<i64>>,
+    /// `PRAGMA schema_version` when what is remembered was judged.
+    schema_version: Cell<Option<i64>>,
 }
 
 /// An accepted statement, as remembered for the next time.
@@ -67,7 +69,7 @@ pub struct Compiled<'c> {
     pub judged: Arc<Judged>,
 }
 
-/// While it lives, an accepted statement runs; afterwards the connection is the server's own again.
+/// While it lives, an accepted statement or the audit row's runs; afterwards the connection is the server's own again.
 pub struct Running<'g>(&'g Guarded);
 
 impl Drop for Running<'_> {
@@ -91,8 +93,8 @@ enum Phase {
     Run,
     /// The server asks what a text would read: everything is heard, nothing runs.
     Overhear,
-    /// The call's row is written: what somebody attached to the log from outside must not run.
-    Log,
+    /// The audit row is written: nothing that somebody attached to its table may run along.
+    Audit,
 }
 
 struct Ears {
@@ -146,7 +148,9 @@ impl Guarded {
         conn.progress_handler(PROGRESS_OPS, Some(move || progress.must_stop()))?;
         let busy = watch.clone();
         conn.busy_handler(Some(move |tries| busy.wait_for_lock(tries)))?;
-        Ok(Self { conn, ears, watch, protected, judged: RefCell::default(), hidden_at: Cell::new(None) })
+        let judged = RefCell::default();
+        let (schema_version, hidden_at) = (Cell::new(None), Cell::new(None));
+        Ok(Self { conn, ears, watch, protected, judged, hidden_at, schema_version })
     }
 
     /// The same under what the user's policy file takes away.
@@ -182,8 +186,7 @@ impl Guarded {
 
     /// What was accepted under other bounds is forgotten.
     fn set_bounds(&self, bounds: Bounds) {
-        self.judged.borrow_mut().clear();
-        self.conn.flush_prepared_statement_cache();
+        self.forget();
         self.hear(|ears| ears.bounds = Arc::new(bounds));
     }
 
@@ -234,23 +237,70 @@ impl Guarded {
         if let Some(table) = self.bounds()?.hidden.joined(sql) {
             return Err(Refusal::HiddenJoin { table: table.to_owned() }.into());
         }
-        let known = self.judged.borrow().get(policy.id).and_then(|known| known.get(sql)).map(Arc::clone);
-        if let Some(judged) = known {
+        let mut known = self.known(policy, sql);
+        if known.as_ref().is_some_and(|judged| judged.explain) {
+            // Unlike any other statement, one that is explained is not compiled again by itself when the
+            // schema has changed.
+            self.refresh_schema()?;
+            known = self.known(policy, sql);
+        }
+        for _ in 0..3 {
+            let judged = match known.take() {
+                Some(judged) => judged,
+                None => Arc::new(self.judge_twice(policy, sql)?),
+            };
             let statement = self.listen(policy, || self.conn.prepare_cached(sql))?;
-            if self.hear(|ears| ears.heard.is_empty()) {
+            // The schema may have changed since: what was compiled now must be what was judged.
+            if self.hear(|ears| ears.heard.iter().all(|action| judged.approved.contains(action))) {
+                self.remember(policy, sql, &judged);
                 return Ok(Compiled { statement, judged });
             }
             statement.discard();
         }
-        let judged = Arc::new(self.judge_twice(policy, sql)?);
-        let statement = self.listen(policy, || self.conn.prepare_cached(sql))?;
+        Err(Fault::error(ErrorCode::Busy, "the schema keeps changing under the statement: try again"))
+    }
+
+    fn known(&self, policy: &Policy, sql: &str) -> Option<Arc<Judged>> {
+        self.judged.borrow().get(policy.id).and_then(|known| known.get(sql)).map(Arc::clone)
+    }
+
+    fn remember(&self, policy: &'static Policy, sql: &str, judged: &Arc<Judged>) {
         let mut known = self.judged.borrow_mut();
         let of_policy = known.entry(policy.id).or_default();
         if of_policy.len() >= KEPT_STATEMENTS * 2 {
             of_policy.clear();
         }
-        of_policy.insert(sql.to_owned(), Arc::clone(&judged));
-        Ok(Compiled { statement, judged })
+        of_policy.insert(sql.to_owned(), Arc::clone(judged));
+    }
+
+    /// Forgets what was judged and compiled under another schema, and reads the schema anew then. Within
+    /// a transaction, what is compiled afterwards is compiled for the schema that it will meet.
+    ///
+    /// # Errors
+    /// What SQLite reports while it reads the schema.
+    pub(super) fn refresh_schema(&self) -> Result<(), Fault> {
+        let version = || -> rusqlite::Result<i64> {
+            self.conn.prepare_cached("PRAGMA main.schema_version")?.query_row([], |row| row.get(0))
+        };
+        let now = version().map_err(|error| self.fault(&error))?;
+        if self.schema_version.get() == Some(now) {
+            return Ok(());
+        }
+        self.forget();
+        // Stepping a SELECT is what makes SQLite compare its copy of the schema with the file's.
+        self.conn
+            .query_row("SELECT count(*) FROM (SELECT 1 FROM main.sqlite_schema LIMIT 1)", [], |_| Ok(()))
+            .map_err(|error| self.fault(&error))?;
+        self.schema_version.set(Some(now));
+        Ok(())
+    }
+
+    /// Forgets what was judged and compiled so far.
+    pub(super) fn forget(&self) {
+        self.judged.borrow_mut().clear();
+        self.conn.flush_prepared_statement_cache();
+        self.schema_version.set(None);
+        self.hidden_at.set(None);
     }
 
     /// Judges a statement as the schema is now, whatever was remembered of it.
@@ -283,10 +333,15 @@ impl Guarded {
         Running(self)
     }
 
-    /// While the answer lives, only rows of the server's tables can be inserted, as by the ledger.
-    #[must_use]
-    pub(super) fn enter_log(&self) -> Running<'_> {
-        self.hear(|ears| ears.phase = Phase::Log);
+    /// Lets the audit row of a statement that has run be written while the answer lives: rows of the
+    /// server's own tables, and nothing else by way of a trigger or an index that somebody hung on them.
+    /// Virtual tables write what they have gathered when the next statement begins, which is this one.
+    pub(super) fn enter_audit(&self, judged: &Arc<Judged>) -> Running<'_> {
+        self.hear(|ears| {
+            ears.phase = Phase::Audit;
+            ears.refused = None;
+            ears.approved = Some(Arc::clone(judged));
+        });
         Running(self)
     }
 
@@ -327,18 +382,23 @@ impl Guarded {
         if !matches!(rest, Ok(None)) {
             return Err(multiple_statements().into());
         }
-        let objects = LazyObjects { conn: &self.conn, catalog: OnceCell::new() };
-        let facts = if explain {
-            // Nothing of an explained statement is carried out; what acts while compiling was judged.
-            Facts::default()
-        } else {
-            let bounds = self.hear(|ears| Arc::clone(&ears.bounds));
-            decide::judge(policy, self.protected, &bounds, &objects, &actions, readonly)?
+        let changes =
+            |action: &Action| decide::is_row_write(action.kind) || decide::is_structural(action.kind);
+        // Who cannot say what a name stands for judges nothing: a schema that cannot be read is an error.
+        let catalog = match !explain && actions.iter().any(changes) {
+            true => Some(Arc::new(Catalog::read(&self.conn).map_err(|error| self.fault(&error))?)),
+            false => None,
         };
-        if !facts.written.is_empty() || facts.structural.is_some() {
-            objects.load();
-        }
-        let catalog = objects.catalog.into_inner().map(Arc::new);
+        let bounds = self.hear(|ears| Arc::clone(&ears.bounds));
+        let judge = |objects: &Catalog| {
+            decide::judge(policy, self.protected, &bounds, objects, &actions, readonly)
+        };
+        let facts = match (&catalog, explain) {
+            // Nothing of an explained statement is carried out; what acts while compiling was judged.
+            (_, true) => Facts::default(),
+            (Some(catalog), false) => judge(catalog)?,
+            (None, false) => judge(&Catalog::default())?,
+        };
         Ok(Judged { facts, readonly, explain, catalog, policy, approved: actions.into_iter().collect() })
     }
 
@@ -369,6 +429,11 @@ impl Ears {
         match self.phase {
             Phase::Trusted => Authorization::Allow,
             Phase::Tail => Authorization::Deny,
+            Phase::Audit => {
+                let action = action_of(context);
+                let of_module = self.approved.as_ref().is_some_and(|judged| judged.while_logging(&self.bounds, &action));
+                if of_module { Authorization::Allow } else { super::ledger::may_write_audit(context) }
+            }
             Phase::Compile => {
                 let action = action_of(context);
                 let bounds = &self.bounds;
@@ -391,7 +456,6 @@ impl Ears {
                 self.heard.push(action);
                 if acts { Authorization::Deny } else { Authorization::Allow }
             }
-            Phase::Log => super::ledger::read_and_insert(*context),
         }
     }
 
@@ -431,49 +495,75 @@ impl Judged {
             // rtree prepares its writes when it connects; the connection cannot carry them out.
             return Ok(());
         }
-        let shadow = self
-            .catalog
-            .as_ref()
-            .is_some_and(|catalog| catalog.kind(&action.object) == Some(ObjectKind::Shadow));
-        if row_write && shadow {
+        // A module's own SQL comes through no trigger.
+        if action.accessor.is_none() && (self.is_own_shadow(action) || self.is_bookkeeping(action)) {
             return Ok(());
-        }
-        if let Some((_, table)) = &self.facts.structural {
-            let book = decide::is_schema_table(&action.object) || decide::is_statistics(&action.object);
-            if row_write && (book || action.object.eq_ignore_ascii_case("sqlite_sequence")) {
-                return Ok(());
-            }
-            let own = |name: &str| belongs_to(name, table);
-            if own(&action.object) || action.detail.as_deref().is_some_and(own) {
-                return Ok(());
-            }
         }
         Err(Refusal::action(action))
     }
-}
 
-/// Whether `name` is a table that the virtual table `table` may keep: `docs_data` for `docs`.
-fn belongs_to(name: &str, table: &str) -> bool {
-    name.get(..table.len()).is_some_and(|start| start.eq_ignore_ascii_case(table))
-        && name.get(table.len()..).is_some_and(|rest| rest.starts_with('_'))
-}
+    /// Whether an action that turns up while the audit row is written is a virtual table's own: what it
+    /// gathered goes into its tables.
+    fn while_logging(&self, bounds: &Bounds, action: &Action) -> bool {
+        action.accessor.is_none()
+            && match action.kind {
+                ActionKind::Select | ActionKind::Read | ActionKind::Function | ActionKind::Pragma => {
+                    decide::at_once(self.policy, bounds, action).is_ok()
+                }
+                _ => self.is_own_shadow(action),
+            }
+    }
 
-struct LazyObjects<'c> {
-    conn: &'c Connection,
-    catalog: OnceCell<Catalog>,
-}
+    /// SQL of a virtual table about a table it keeps its data in: one that is there, or one that a
+    /// CREATE, DROP or ALTER of the virtual table makes, drops or renames.
+    fn is_own_shadow(&self, action: &Action) -> bool {
+        let kind = |name: &str| self.catalog.as_ref().and_then(|catalog| catalog.kind(name));
+        if decide::is_row_write(action.kind) && kind(&action.object) == Some(ObjectKind::Shadow) {
+            return true;
+        }
+        // FTS3 and FTS4 send themselves a command, `flush`, when a savepoint begins.
+        if action.kind == ActionKind::Insert
+            && kind(&action.object) == Some(ObjectKind::Virtual)
+            && self.facts.written.contains(&action.object)
+        {
+            return true;
+        }
+        let Some((done, table)) = &self.facts.structural else { return false };
+        let on_virtual = match done {
+            ActionKind::CreateVtable | ActionKind::DropVtable => true,
+            ActionKind::AlterTable => kind(table) == Some(ObjectKind::Virtual),
+            _ => false,
+        };
+        // For an index and a trigger the table stands in the detail; ALTER TABLE has the database there.
+        let name = match action.kind {
+            ActionKind::CreateIndex | ActionKind::DropIndex => action.detail.as_deref().unwrap_or_default(),
+            ActionKind::CreateTrigger | ActionKind::DropTrigger => return false,
+            _ => &action.object,
+        };
+        on_virtual && is_shadow_name(name, table)
+    }
 
-impl LazyObjects<'_> {
-    fn load(&self) -> &Catalog {
-        // A schema that cannot be read gives no kinds; SQLite then refuses the statement itself.
-        self.catalog.get_or_init(|| Catalog::read(self.conn).unwrap_or_default())
+    /// The schema table's and ANALYZE's rows while a structural statement runs.
+    fn is_bookkeeping(&self, action: &Action) -> bool {
+        self.facts.structural.is_some()
+            && decide::is_row_write(action.kind)
+            && (decide::is_schema_table(&action.object)
+                || decide::is_statistics(&action.object)
+                || action.object.eq_ignore_ascii_case("sqlite_sequence"))
     }
 }
 
-impl Objects for LazyObjects<'_> {
-    fn kind(&self, name: &str) -> Option<ObjectKind> {
-        self.load().kind(name)
-    }
+/// Whether `name` is one of the tables that a virtual table `table` of a module that a policy can name
+/// may keep (<https://sqlite.org/fts5.html#fts5_data_structures>, <https://sqlite.org/fts3.html#data_structures>,
+/// <https://sqlite.org/rtree.html>): `docs_data` for `docs`, never `query_log` for `query`.
+fn is_shadow_name(name: &str, table: &str) -> bool {
+    const ENDINGS: &[&str] = &[
+        "config", "content", "data", "docsize", "idx", "node", "parent", "rowid", "segdir", "segments",
+        "stat",
+    ];
+    let start = name.get(..table.len()).is_some_and(|start| start.eq_ignore_ascii_case(table));
+    let ending = name.get(table.len()..).and_then(|rest| rest.strip_prefix('_')).unwrap_or_default();
+    start && ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending))
 }
 
 /// Limits and switches of every connection that meets agent SQL
@@ -483,6 +573,7 @@ fn restrict(conn: &Connection) -> rusqlite::Result<()> {
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DDL, false)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, false)?;
     conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)?;
     conn.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, 2_000_000)?;
     conn.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;

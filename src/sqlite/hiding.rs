@@ -5,11 +5,12 @@
 //! one mention too many hides too much. It judges no statement.
 
 use super::guard::Guarded;
-use super::objects::quoted;
+use super::objects::{Catalog, quoted, text};
 use super::stored_sql::words;
+use crate::policy::decide::{ObjectKind, Objects};
 use crate::policy::narrowing::HiddenPattern;
 use crate::policy::{Action, ActionKind, Hidden, Narrowing};
-use rusqlite::{Connection, Row};
+use rusqlite::Connection;
 
 /// The columns of ANALYZE's tables that hold or tell of values
 /// (<https://sqlite.org/fileformat2.html#the_sqlite_stat4_table>).
@@ -134,18 +135,18 @@ struct Object {
 
 impl Object {
     fn all(conn: &Connection) -> rusqlite::Result<Vec<Self>> {
-        let sql = "SELECT s.type, s.name, s.tbl_name, s.sql, l.type FROM main.sqlite_schema AS s
-                   LEFT JOIN pragma_table_list AS l ON l.schema = 'main' AND l.name = s.name
-                   WHERE s.type IN ('table', 'view', 'trigger')";
+        let catalog = Catalog::read(conn)?;
+        let sql = "SELECT type, name, tbl_name, sql FROM main.sqlite_schema
+                   WHERE type IN ('table', 'view', 'trigger')";
         let mut statement = conn.prepare_cached(sql)?;
         let mut rows = statement.query([])?;
         let mut objects = Vec::new();
         while let Some(row) = rows.next()? {
-            let kind = match (text(row, 0)?.as_str(), text(row, 4)?.as_str()) {
+            let kind = match (text(row, 0)?.as_str(), catalog.kind(&text(row, 1)?)) {
                 ("view", _) => Kind::View,
                 ("trigger", _) => Kind::Trigger,
-                (_, "virtual") => Kind::Virtual,
-                (_, "shadow") => Kind::Shadow,
+                (_, Some(ObjectKind::Virtual)) => Kind::Virtual,
+                (_, Some(ObjectKind::Shadow)) => Kind::Shadow,
                 _ => Kind::Table,
             };
             let (name, table, sql) = (text(row, 1)?, text(row, 2)?, text(row, 3)?);
@@ -328,12 +329,6 @@ fn reads_hidden(hidden: &Hidden, trigger: &Object) -> Option<String> {
 
 fn same(a: &str, b: &str) -> bool {
     a.to_lowercase() == b.to_lowercase()
-}
-
-/// A text, whatever is stored: NULL is empty.
-fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
-    let value = row.get_ref(column)?;
-    Ok(value.as_bytes_or_null()?.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -5,10 +5,12 @@
 
 use super::fault::Fault;
 use super::guard::Guarded;
-use super::objects::quoted;
+use super::objects::{Catalog, quoted, text};
 use crate::error::ErrorCode;
 use crate::policy::Hidden;
-use rusqlite::Connection;
+use crate::policy::decide::{ObjectKind, Objects};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row};
 use serde::{Deserialize, Serialize};
 
 /// A table or view.
@@ -125,22 +127,17 @@ impl Guarded {
     pub fn tables(&self, counts: bool) -> Result<Vec<TableEntry>, Fault> {
         let bounds = self.bounds()?;
         self.in_read(|conn| {
-            let sql = "SELECT name, type, ncol FROM pragma_table_list
-                       WHERE schema = 'main' AND type <> 'shadow' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
-                       ORDER BY name COLLATE NOCASE, name";
-            let mut statement = conn.prepare_cached(sql)?;
-            let mut entries = statement
-                .query_map([], |row| {
-                    let name: String = row.get(0)?;
-                    Ok(TableEntry {
-                        view: row.get_ref(1)?.as_str().is_ok_and(|kind| kind == "view"),
-                        system: self.protected().owns(&name),
-                        columns: row.get::<_, i64>(2)?.unsigned_abs(),
-                        rows: None,
-                        name,
-                    })
-                })?
-                .collect::<rusqlite::Result<Vec<_>>>()?;
+            let mut entries: Vec<TableEntry> = Catalog::read(conn)?
+                .shown()
+                .into_iter()
+                .map(|entry| TableEntry {
+                    name: entry.name.clone(),
+                    view: entry.kind == ObjectKind::View,
+                    system: self.protected().owns(&entry.name),
+                    columns: entry.columns,
+                    rows: None,
+                })
+                .collect();
             entries.retain(|entry| !bounds.hidden.is_left_out(&entry.name));
             for entry in &mut entries {
                 let hidden = u64::try_from(bounds.hidden.columns_of(&entry.name).count()).unwrap_or(0);
@@ -165,20 +162,21 @@ impl Guarded {
         let bounds = self.bounds()?;
         let hidden = &bounds.hidden;
         let found = self.in_read(|conn| {
-            let Some((name, view)) = find_table(conn, table)? else {
-                return Ok(Err(unknown_table(table, &shown(hidden, table_names(conn)?))));
+            let catalog = Catalog::read(conn)?;
+            let Some((name, view)) = find_table(&catalog, table) else {
+                return Ok(Err(unknown_table(table, &shown(hidden, table_names(&catalog)))));
             };
             if let Err(refusal) = hidden.must_show(&name) {
                 return Ok(Err(refusal.into()));
             }
             let sql = "SELECT sql FROM main.sqlite_schema WHERE name = ?1 AND type IN ('table', 'view')";
-            let stored = conn.prepare_cached(sql)?.query_row([&name], |row| row.get(0));
+            let stored = conn.prepare_cached(sql)?.query_row([&name], |row| text(row, 0)).ok();
             Ok(Ok(TableDescription {
                 columns: shown_columns(hidden, &name, columns(conn, &name)?),
                 foreign_keys: shown_keys(hidden, &name, foreign_keys(conn, &name)?),
                 indexes: shown_indexes(hidden, &name, indexes(conn, &name)?),
                 rows: if count && !view { self.row_count(conn, &name) } else { None },
-                sql: stored.unwrap_or(None),
+                sql: stored,
                 view,
                 name,
             }))
@@ -194,19 +192,19 @@ impl Guarded {
     pub fn definitions(&self, include_system: bool, max_bytes: usize) -> Result<Schema, Fault> {
         let bounds = self.bounds()?;
         self.in_read(|conn| {
-            let sql = "SELECT s.type, s.name, s.sql, s.tbl_name FROM main.sqlite_schema AS s
-                       LEFT JOIN pragma_table_list AS l ON l.schema = 'main' AND l.name = s.tbl_name
-                       WHERE s.sql IS NOT NULL AND s.name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
-                         AND coalesce(l.type, '') <> 'shadow'
-                       ORDER BY CASE s.type WHEN 'table' THEN 0 WHEN 'index' THEN 1 WHEN 'view' THEN 2 ELSE 3 END,
-                                s.name COLLATE NOCASE, s.name";
+            let catalog = Catalog::read(conn)?;
+            let sql = "SELECT type, name, sql, tbl_name FROM main.sqlite_schema
+                       WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+                       ORDER BY CASE type WHEN 'table' THEN 0 WHEN 'index' THEN 1 WHEN 'view' THEN 2 ELSE 3 END,
+                                name COLLATE NOCASE, name";
             let mut statement = conn.prepare_cached(sql)?;
             let mut rows = statement.query([])?;
             let mut schema = Schema { definitions: Vec::new(), hidden: 0, cut: false };
             let mut bytes = 0;
             while let Some(row) = rows.next()? {
-                let (name, table): (String, String) = (row.get(1)?, row.get(3)?);
-                if bounds.hidden.is_left_out(&name) || bounds.hidden.is_left_out(&table) {
+                let (name, table) = (text(row, 1)?, text(row, 3)?);
+                let left_out = bounds.hidden.is_left_out(&name) || bounds.hidden.is_left_out(&table);
+                if left_out || catalog.kind(&table) == Some(ObjectKind::Shadow) {
                     continue;
                 }
                 let system = self.protected().owns(&name) || self.protected().owns(&table);
@@ -218,9 +216,9 @@ impl Guarded {
                     schema.cut = true;
                     break;
                 }
-                let sql: String = row.get(2)?;
+                let sql = text(row, 2)?;
                 bytes += sql.len();
-                schema.definitions.push(Definition { kind: row.get(0)?, name, sql });
+                schema.definitions.push(Definition { kind: text(row, 0)?, name, sql });
             }
             Ok(schema)
         })
@@ -293,25 +291,13 @@ fn shown_indexes(hidden: &Hidden, table: &str, mut indexes: Vec<Index>) -> Vec<I
 }
 
 /// The stored name of a table or view and whether it is a view.
-pub(super) fn find_table(conn: &Connection, table: &str) -> rusqlite::Result<Option<(String, bool)>> {
-    let sql = "SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND name = ?1 COLLATE NOCASE
-               ORDER BY name = ?1 DESC LIMIT 1";
-    let mut statement = conn.prepare_cached(sql)?;
-    let mut rows = statement.query([table])?;
-    match rows.next()? {
-        Some(row) => Ok(Some((row.get(0)?, row.get_ref(1)?.as_str().is_ok_and(|kind| kind == "view")))),
-        None => Ok(None),
-    }
+pub(super) fn find_table(catalog: &Catalog, table: &str) -> Option<(String, bool)> {
+    catalog.entry(table).map(|entry| (entry.name.clone(), entry.kind == ObjectKind::View))
 }
 
 /// Names of tables and views that an agent may mean.
-pub(super) fn table_names(conn: &Connection) -> rusqlite::Result<Vec<String>> {
-    let sql = "SELECT name FROM pragma_table_list
-               WHERE schema = 'main' AND type <> 'shadow' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
-               ORDER BY name COLLATE NOCASE LIMIT 500";
-    let mut statement = conn.prepare_cached(sql)?;
-
-    statement.query_map([], |row| row.get(0))?.collect()
+pub(super) fn table_names(catalog: &Catalog) -> Vec<String> {
+    catalog.shown().into_iter().take(500).map(|entry| entry.name.clone()).collect()
 }
 
 /// The error for a table that is not there, with near names first.
@@ -376,71 +362,76 @@ pub(super) fn rowid_is_hidden(hidden: &Hidden, table: &str, columns: &[Column]) 
 }
 
 pub(super) fn columns(conn: &Connection, table: &str) -> rusqlite::Result<Vec<Column>> {
-    let sql = "SELECT cid, name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?1)";
-    let mut statement = conn.prepare_cached(sql)?;
-
-    statement
-        .query_map([table], |row| {
-            Ok(Column {
-                cid: row.get(0)?,
-                name: row.get(1)?,
-                declared_type: row.get(2)?,
-                not_null: row.get(3)?,
-                default: row.get(4)?,
-                primary_key: row.get(5)?,
-                hidden: row.get(6)?,
-            })
-        })?
-        .collect()
+    looked_up(conn, "table_xinfo", table, |row| {
+        Ok(Column {
+            cid: row.get(0)?,
+            name: text(row, 1)?,
+            declared_type: text(row, 2)?,
+            not_null: row.get(3)?,
+            default: optional_text(row, 4)?,
+            primary_key: row.get(5)?,
+            hidden: row.get(6)?,
+        })
+    })
 }
 
 fn foreign_keys(conn: &Connection, table: &str) -> rusqlite::Result<Vec<ForeignKey>> {
-    let sql = "SELECT id, \"table\", \"from\", \"to\", on_update, on_delete
-               FROM pragma_foreign_key_list(?1) ORDER BY id, seq";
-    let mut statement = conn.prepare_cached(sql)?;
-    let mut rows = statement.query([table])?;
+    let mut columns = looked_up(conn, "foreign_key_list", table, |row| {
+        let key = ForeignKey {
+            from: vec![text(row, 3)?],
+            table: text(row, 2)?,
+            to: vec![optional_text(row, 4)?],
+            on_update: text(row, 5)?,
+            on_delete: text(row, 6)?,
+        };
+        Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, key))
+    })?;
+    columns.sort_by_key(|(id, place, _)| (*id, *place));
     let mut keys: Vec<(i64, ForeignKey)> = Vec::new();
-    while let Some(row) = rows.next()? {
-        let id: i64 = row.get(0)?;
-        let (from, to): (String, Option<String>) = (row.get(2)?, row.get(3)?);
+    for (id, _, column) in columns {
         match keys.last_mut() {
             Some((last, key)) if *last == id => {
-                key.from.push(from);
-                key.to.push(to);
+                key.from.extend(column.from);
+                key.to.extend(column.to);
             }
-            _ => keys.push((
-                id,
-                ForeignKey {
-                    from: vec![from],
-                    table: row.get(1)?,
-                    to: vec![to],
-                    on_update: row.get(4)?,
-                    on_delete: row.get(5)?,
-                },
-            )),
+            _ => keys.push((id, column)),
         }
     }
     Ok(keys.into_iter().map(|(_, key)| key).collect())
 }
 
 fn indexes(conn: &Connection, table: &str) -> rusqlite::Result<Vec<Index>> {
-    let sql = "SELECT name, \"unique\", origin, partial FROM pragma_index_list(?1) ORDER BY seq";
-    let mut statement = conn.prepare_cached(sql)?;
-    let mut indexes = statement
-        .query_map([table], |row| {
-            Ok(Index {
-                name: row.get(0)?,
-                unique: row.get(1)?,
-                origin: row.get(2)?,
-                partial: row.get(3)?,
-                columns: Vec::new(),
-            })
-        })?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
-    let mut members = conn.prepare_cached("SELECT name FROM pragma_index_info(?1) ORDER BY seqno")?;
+    let mut indexes = looked_up(conn, "index_list", table, |row| {
+        Ok(Index {
+            name: text(row, 1)?,
+            unique: row.get(2)?,
+            origin: text(row, 3)?,
+            partial: row.get(4)?,
+            columns: Vec::new(),
+        })
+    })?;
     for index in &mut indexes {
-        index.columns =
-            members.query_map([&index.name], |row| row.get(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+        index.columns = looked_up(conn, "index_info", &index.name, |row| optional_text(row, 2))?;
     }
     Ok(indexes)
+}
+
+/// The rows of an introspecting pragma. The PRAGMA, not the table-valued function: a file may hold a
+/// table of that name.
+fn looked_up<T>(
+    conn: &Connection,
+    pragma: &str,
+    name: &str,
+    row: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    let mut statement = conn.prepare(&format!("PRAGMA main.{pragma}({})", quoted(name)))?;
+
+    statement.query_map([], row)?.collect()
+}
+
+fn optional_text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+    match row.get_ref(column)? {
+        ValueRef::Null => Ok(None),
+        _ => text(row, column).map(Some),
+    }
 }

@@ -6,7 +6,8 @@
 //! - [`guard`], [`watch`], [`objects`], [`fault`], [`params`]: the connection and how a statement gets onto it
 //! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`], [`sample`], [`plan`]: what runs on it
 //! - [`hiding`]: what else is hidden where a policy file hides a column
-//! - [`overwrites`], [`text_command`]: what a change overwrites, what an insert into a full-text table asks for
+//! - [`overwrites`], [`seen`], [`program`], [`text_command`]: what a change overwrites, what an insert into a
+//!   full-text table asks for
 //!
 //! The server's own connections, fixed SQL only:
 //! - [`open`], [`diagnose`]: opening, and what is wrong with a file that cannot be served
@@ -35,11 +36,13 @@ pub mod outsider;
 pub mod overwrites;
 pub mod params;
 pub mod plan;
+pub mod program;
 pub mod query;
 pub mod readout;
 mod rows;
 pub mod sample;
 pub mod search_rows;
+pub mod seen;
 pub mod stored_sql;
 pub mod tables;
 pub mod text_command;

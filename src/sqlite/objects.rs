@@ -3,7 +3,7 @@
 //! A snapshot of one moment: whoever needs it to hold takes it inside a transaction. It reads no rows.
 
 use crate::policy::decide::{ObjectKind, Objects};
-use rusqlite::Connection;
+use rusqlite::{Connection, Row};
 use std::collections::HashMap;
 
 /// The tables and views of `main`, by lower-case name.
@@ -12,34 +12,61 @@ pub struct Catalog {
     kinds: HashMap<String, Entry>,
 }
 
+/// A table or view.
 #[derive(Clone, Debug)]
-struct Entry {
-    kind: ObjectKind,
-    without_rowid: bool,
+pub struct Entry {
+    /// Its name as stored.
+    pub name: String,
+    /// What it is.
+    pub kind: ObjectKind,
+    /// How many columns it has, hidden ones aside.
+    pub columns: u64,
+    /// Whether it was made WITHOUT ROWID.
+    pub without_rowid: bool,
 }
 
 impl Catalog {
-    /// Reads the catalog (<https://sqlite.org/pragma.html#pragma_table_list>).
+    /// Reads the catalog (<https://sqlite.org/pragma.html#pragma_table_list>). The PRAGMA, not the
+    /// table-valued function: a file may hold a table of that name. A name that is no UTF-8 gets
+    /// replacement characters; no statement of an agent's can name it.
     ///
     /// # Errors
     /// What SQLite reports, for a damaged schema say.
     pub fn read(conn: &Connection) -> rusqlite::Result<Self> {
-        let mut statement =
-            conn.prepare_cached("SELECT name, type, wr FROM pragma_table_list WHERE schema = 'main'")?;
+        let mut statement = conn.prepare_cached("PRAGMA main.table_list")?;
         let mut rows = statement.query([])?;
         let mut kinds = HashMap::new();
         while let Some(row) = rows.next()? {
-            let name: String = row.get(0)?;
-            let kind = match row.get_ref(1)?.as_str().unwrap_or_default() {
+            let kind = match row.get_ref(2)?.as_str().unwrap_or_default() {
                 "view" => ObjectKind::View,
                 "virtual" => ObjectKind::Virtual,
                 "shadow" => ObjectKind::Shadow,
                 _ => ObjectKind::Table,
             };
-            let without_rowid = row.get::<_, i64>(2)? != 0;
-            kinds.insert(name.to_ascii_lowercase(), Entry { kind, without_rowid });
+            let columns = row.get::<_, i64>(3)?.unsigned_abs();
+            let without_rowid = row.get::<_, i64>(4)? != 0;
+            let name = text(row, 1)?;
+            kinds.insert(name.to_ascii_lowercase(), Entry { name, kind, columns, without_rowid });
         }
         Ok(Self { kinds })
+    }
+
+    /// Tables and views by name, without regard to ASCII case; shadow tables and SQLite's own are left out.
+    pub fn shown(&self) -> Vec<&Entry> {
+        let mut shown: Vec<&Entry> = self
+            .kinds
+            .iter()
+            .filter(|(name, entry)| entry.kind != ObjectKind::Shadow && !name.starts_with("sqlite_"))
+            .map(|(_, entry)| entry)
+            .collect();
+        shown.sort_by_cached_key(|entry| entry.name.to_ascii_lowercase());
+        shown
+    }
+
+    /// The table or view of this name.
+    #[must_use]
+    pub fn entry(&self, name: &str) -> Option<&Entry> {
+        self.kinds.get(&name.to_ascii_lowercase())
     }
 
     /// Whether the table was made WITHOUT ROWID.
@@ -53,6 +80,12 @@ impl Objects for Catalog {
     fn kind(&self, name: &str) -> Option<ObjectKind> {
         self.kinds.get(&name.to_ascii_lowercase()).map(|entry| entry.kind)
     }
+}
+
+/// A column of SQLite's catalog as text; what is no UTF-8 gets replacement characters, NULL is empty.
+pub(super) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+    let bytes = row.get_ref(column)?.as_bytes_or_null().unwrap_or_default();
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default())
 }
 
 /// A name as an SQL identifier, in double quotes.

@@ -115,7 +115,7 @@ pub fn must_read(policy: &Policy, compiled: &Compiled<'_>) -> Result<(), Fault> 
     if reads && only_select && compiled.statement.column_count() > 0 {
         Ok(())
     } else {
-        Err(Refusal::NotSelect.into())
+        Err(if policy.selects_only { Refusal::NotSelect } else { Refusal::NothingToRead }.into())
     }
 }
 

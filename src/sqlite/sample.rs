@@ -75,12 +75,13 @@ struct Source {
 impl Source {
     fn of(guarded: &Guarded, sample: &Sample) -> Result<Self, Fault> {
         let (found, names, catalog) = guarded.in_read(|conn| {
-            let found = match find_table(conn, &sample.table)? {
+            let catalog = Catalog::read(conn)?;
+            let found = match find_table(&catalog, &sample.table) {
                 Some((name, _)) => Some((columns(conn, &name)?, name)),
                 None => None,
             };
-            let names = if found.is_none() { table_names(conn)? } else { Vec::new() };
-            Ok((found, names, Catalog::read(conn)?))
+            let names = if found.is_none() { table_names(&catalog) } else { Vec::new() };
+            Ok((found, names, catalog))
         })?;
         let bounds = guarded.bounds()?;
         let hidden = &bounds.hidden;

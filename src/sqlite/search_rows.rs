@@ -131,12 +131,13 @@ struct Plan {
 impl Plan {
     fn of(guarded: &Guarded, search: &Search) -> Result<Self, Fault> {
         let (found, names, catalog) = guarded.in_read(|conn| {
-            let found = match find_table(conn, &search.table)? {
+            let catalog = Catalog::read(conn)?;
+            let found = match find_table(&catalog, &search.table) {
                 Some((name, view)) => Some((columns(conn, &name)?, name, view)),
                 None => None,
             };
-            let names = if found.is_none() { table_names(conn)? } else { Vec::new() };
-            Ok((found, names, Catalog::read(conn)?))
+            let names = if found.is_none() { table_names(&catalog) } else { Vec::new() };
+            Ok((found, names, catalog))
         })?;
         let bounds = guarded.bounds()?;
         let hidden = &bounds.hidden;
@@ -173,7 +174,7 @@ impl Plan {
                 ))
                 .into());
             }
-            None if catalog.without_rowid(&table) => primary_key(&columns),
+            None if catalog.entry(&table).is_some_and(|entry| entry.without_rowid) => primary_key(&columns),
             // The rowid is the value of an INTEGER PRIMARY KEY, and may be hidden with it.
             None if rowid_is_hidden(hidden, &table, &all) => Vec::new(),
             None => match rowid_alias(&columns) {
@@ -202,13 +203,13 @@ impl Plan {
     }
 }
 
-/// The expression must stand on its own: as the only column of a SELECT, too. Text that closes the
-/// parenthesis and goes on cannot fit both places, which differ in their number of columns.
+/// The expression must stand on its own within a CASE, too. Text that closes the parenthesis and goes on
+/// with anything but an operator (`1) LIMIT (5`, `1) UNION SELECT (2`) fits in there or behind WHERE, not both.
 fn check_filter(guarded: &Guarded, policy: &'static Policy, filter: &str, plan: &Plan) -> Result<(), Fault> {
     if filter.trim().is_empty() {
         return Err(ToolError::arguments("`where` is empty: leave it out or give an SQL expression").into());
     }
-    let alone = format!("SELECT (\n{filter}\n) FROM main.{}", quoted(&plan.table));
+    let alone = format!("SELECT CASE WHEN (\n{filter}\n) THEN 1 END FROM main.{}", quoted(&plan.table));
     let compiled = guarded.compile(policy, &alone).map_err(|fault| match fault {
         Fault::Error(error)
             if error.code == ErrorCode::SyntaxError || error.code == ErrorCode::MultipleStatements =>

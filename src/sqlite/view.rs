@@ -4,12 +4,13 @@
 //! nothing but create that view.
 
 use super::fault::Fault;
-use super::objects::{Catalog, quoted};
+use super::objects::{Catalog, quoted, text};
 use super::write::{Moments, Writer};
 use crate::audit::AuditRow;
 use crate::error::ErrorCode;
 use crate::policy::decide::{ObjectKind, Objects};
 use crate::policy::{ActionKind, Policy, Refusal};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A view to create.
@@ -69,6 +70,7 @@ impl Writer {
         let compiled = self.guarded().compile(policy, sql)?;
         let judged = &compiled.judged;
         let plain = judged.readonly
+            && !judged.facts.pragma
             && !judged.explain
             && judged.facts.structural.is_none()
             && compiled.statement.column_count() > 0;
@@ -83,7 +85,41 @@ impl Writer {
         }
         // Without parameters the expanded text is the statement's own text, up to its end.
         let text = compiled.statement.expanded_sql().unwrap_or_else(|| sql.to_owned());
-        Ok(text.trim().trim_end_matches(';').trim_end().to_owned())
+        let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == ';');
+        let text = text.trim_end_matches(|c: char| c.is_whitespace() || c == ';').to_owned();
+        drop(compiled);
+        // Whatever follows it must be a statement of its own, or the text ends within a comment, which
+        // would hide what is shown behind the view's definition.
+        match self.guarded().compile(policy, &format!("{text}\n;SELECT 1")) {
+            Err(Fault::Error(error)) if error.code == ErrorCode::MultipleStatements => Ok(text),
+            Err(fault) => Err(fault),
+            Ok(_) => Err(Fault::error(
+                ErrorCode::SyntaxError,
+                "`select_sql` ends in a comment that is not closed: close it with `*/`",
+            )),
+        }
+    }
+
+    /// A view's INSTEAD OF triggers would go with it, and nothing would keep their text.
+    fn refuse_triggers(&self, name: &str) -> Result<(), Fault> {
+        let sql =
+            "SELECT name FROM main.sqlite_schema WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE";
+        let found = self
+            .guarded()
+            .trusted()
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.query_map([name], |row| text(row, 0))?.collect())
+            .map_err(|error| self.guarded().fault(&error))?;
+        let found: Vec<String> = found;
+        match found.first() {
+            None => Ok(()),
+            Some(trigger) => Err(Fault::error(
+                ErrorCode::Refused,
+                format!(
+                    "the view `{name}` has the trigger `{trigger}`, which replacing it would drop; drop the trigger first, or choose another name"
+                ),
+            )),
+        }
     }
 
     fn create_in_transaction(
@@ -102,7 +138,8 @@ impl Writer {
             Some(ObjectKind::View) if view.replace => {
                 let sql =
                     "SELECT sql FROM main.sqlite_schema WHERE type = 'view' AND name = ?1 COLLATE NOCASE";
-                let old: String = conn.query_row(sql, [view.name], |row| row.get(0)).map_err(fault)?;
+                let old = conn.query_row(sql, [view.name], |row| text(row, 0)).map_err(fault)?;
+                self.refuse_triggers(view.name)?;
                 conn.execute_batch(&format!("DROP VIEW main.{name}")).map_err(fault)?;
                 Some(old)
             }
@@ -118,9 +155,10 @@ impl Writer {
         if !creates {
             return Err(Refusal::NotSelect.into());
         }
+        let judged = Arc::clone(&compiled.judged);
         {
             let mut compiled = compiled;
-            let _running = self.guarded().enter(&compiled.judged);
+            let _running = self.guarded().enter(&judged);
             compiled.statement.raw_execute().map_err(fault)?;
         }
         // Compiling a SELECT from it finds what CREATE VIEW does not look for: a view that names itself.
@@ -135,7 +173,7 @@ impl Writer {
         audit.rows = Some(0);
         audit.duration_ms += i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
         self.watch_out(moments, 0);
-        self.log(&audit)?;
+        self.write_audit(&audit, &judged)?;
         self.commit()?;
         Ok(CreatedView { replaced, columns })
     }

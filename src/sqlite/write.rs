@@ -4,14 +4,15 @@
 //! trigger, write the audit row with the guard lifted, commit. Whatever fails before the commit rolls
 //! everything back. Snapshots are not made here; whoever needs one has made it before.
 
-use super::diagnose;
 use super::fault::Fault;
 use super::guard::{Compiled, Guarded, Judged};
 use super::ledger::insert_audit;
-use super::objects::quoted;
-use super::overwrites::{Counts, Scope, Seen, committed_view};
+use super::objects::{quoted, text};
+use super::overwrites::{Counts, Ran, Scope, committed_view};
 use super::params::Params;
+use super::program;
 use super::query::{column_names, push_row};
+use super::seen::Seen;
 use super::text_command;
 use crate::audit::AuditRow;
 use crate::policy::{ActionKind, Policy, Refusal};
@@ -142,16 +143,16 @@ impl Writer {
         counted: Counted,
         began: Instant,
     ) -> Result<Changed, Retry> {
-        let judged = {
+        {
+            // Before the lock is taken: most of what is refused waits for nobody.
             let mut compiled = self.compile(policy, change.sql)?;
             change.params.bind(&mut compiled.statement)?;
-            Arc::clone(&compiled.judged)
-        };
-        if judged.facts.reads_log {
-            moments.before_log();
+            if compiled.judged.facts.reads_log {
+                moments.before_log();
+            }
         }
         self.begin()?;
-        let result = self.in_transaction(policy, change, moments, counted, began, &judged);
+        let result = self.in_transaction(policy, change, moments, counted, began);
         if result.is_err() {
             self.roll_back();
         }
@@ -165,8 +166,9 @@ impl Writer {
         moments: &mut dyn Moments,
         counted: Counted,
         began: Instant,
-        judged: &Arc<Judged>,
     ) -> Result<Changed, Retry> {
+        // Judged again: nobody can change the schema from here on.
+        let judged = Arc::clone(&self.compile(policy, change.sql)?.judged);
         let scope = match (change.max_overwrites, &judged.catalog) {
             (Some(cap), Some(catalog)) => {
                 Some((cap, Scope::of(&self.guarded, &judged.facts, catalog).map_err(|e| self.fault(&e))?))
@@ -179,6 +181,7 @@ impl Writer {
             }
             _ => None,
         };
+        let ours = judged.facts.structural.as_ref().map(|_| self.server_objects()).transpose()?;
         self.seen.reset();
         let total_before = self.guarded.trusted().total_changes();
         let (returning, mut changed) = self.step(policy, change)?;
@@ -191,10 +194,17 @@ impl Writer {
                 None => self.count_beside(scope)?,
             };
             let after = scope.count(self.guarded.trusted()).map_err(|e| self.fault(&e))?;
-            let rows = scope.overwritten(&before, &after, total, changed.rows, &self.seen);
+            let replaces_virtual =
+                scope.asks_for_replaces() && program::replaces_virtual(&self.guarded, policy, change.sql)?;
+            let ran = Ran { total, changes: changed.rows, seen: &self.seen, replaces_virtual };
+            let rows = scope.overwritten(&before, &after, ran);
             if rows > *cap {
                 return Err(Retry::No(Refusal::Overwrites { rows, cap: *cap }.into()));
             }
+        }
+        if let Some(ours) = &ours {
+            self.check_server_objects(ours)?;
+            self.check_no_temporary()?;
         }
         if let Some(table) = &judged.facts.trigger_on {
             self.judge_trigger(policy, table)?;
@@ -204,7 +214,7 @@ impl Writer {
         let mut audit = change.audit.clone();
         audit.rows = i64::try_from(changed.rows).ok();
         audit.duration_ms += i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
-        self.log(&audit)?;
+        self.write_audit(&audit, &judged)?;
         self.commit()?;
         Ok(changed)
     }
@@ -219,7 +229,7 @@ impl Writer {
         if policy.snapshots_first
             && judged.facts.structural.is_none()
             && !judged.facts.changes_rows
-            && !text_command::replaces(&self.guarded, policy, sql)?
+            && !program::replaces(&self.guarded, policy, sql, judged)?
             && !text_command::has_command(&self.guarded, policy, sql, judged)?
         {
             return Err(Refusal::OnlyAdds.into());
@@ -229,7 +239,7 @@ impl Writer {
     }
 
     fn step(&self, policy: &'static Policy, change: &Change<'_>) -> Result<(Option<String>, Changed), Retry> {
-        let mut compiled = self.compile(policy, change.sql)?;
+        let mut compiled = self.guarded.compile(policy, change.sql)?;
         change.params.bind(&mut compiled.statement)?;
         let columns = column_names(&compiled.statement);
         let conn = self.guarded.trusted();
@@ -250,10 +260,12 @@ impl Writer {
         let structural = facts.structural.clone();
         let rows = if structural.is_some() { 0 } else { conn.changes() };
         let rowid = conn.last_insert_rowid();
-        let inserted = facts.inserted.iter().any(|table| self.seen.of(table).0 > 0);
-        let last_insert_rowid =
-            (structural.is_none() && (inserted || rowid != rowid_before) && !facts.inserted.is_empty())
-                .then_some(rowid);
+        // Rows that only triggers inserted have no part in it, nor has a command to a full-text table,
+        // which leaves 0.
+        let inserted =
+            facts.inserted.intersection(&facts.direct).any(|table| self.seen.of(table).inserts > 0);
+        let is_new = inserted || (rowid != rowid_before && rowid != 0 && !facts.inserted.is_empty());
+        let last_insert_rowid = (structural.is_none() && is_new).then_some(rowid);
         let returning = sink.map(|sink| sink.finish(cut).text);
         Ok((returning, Changed { rows, last_insert_rowid, structural, returning: None }))
     }
@@ -281,6 +293,60 @@ impl Writer {
         Ok(())
     }
 
+    /// Everything in the schema that has one of the server's names or hangs on one of its tables.
+    fn server_objects(&self) -> Result<Vec<[String; 4]>, Fault> {
+        let read = || -> rusqlite::Result<Vec<[String; 4]>> {
+            let sql = "SELECT type, name, tbl_name, sql FROM main.sqlite_schema";
+            let mut statement = self.guarded.trusted().prepare_cached(sql)?;
+            let mut rows = statement.query([])?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                let (name, table) = (text(row, 1)?, text(row, 2)?);
+                if self.guarded.protected().owns(&name) || self.guarded.protected().owns(&table) {
+                    found.push([text(row, 0)?, name, table, text(row, 3)?]);
+                }
+            }
+            found.sort();
+            Ok(found)
+        };
+        read().map_err(|error| self.fault(&error))
+    }
+
+    /// The authorizer does not tell the new name of ALTER TABLE ... RENAME TO, for one: whatever the
+    /// statement was, nothing of the server's may be different afterwards, and nothing may bear its names.
+    fn check_server_objects(&self, before: &[[String; 4]]) -> Result<(), Fault> {
+        let after = self.server_objects()?;
+        let differs = |one: &[[String; 4]], other: &[[String; 4]]| {
+            one.iter().find(|object| !other.contains(object)).map(|[_, name, ..]| name.clone())
+        };
+        match differs(&after, before).or_else(|| differs(before, &after)) {
+            Some(object) => Err(Refusal::Protected { object }.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// `CREATE TRIGGER temp.t AFTER INSERT ON main.x` is reported as a trigger in `main`.
+    fn check_no_temporary(&self) -> Result<(), Fault> {
+        let found = self
+            .guarded
+            .trusted()
+            .prepare_cached("SELECT name FROM temp.sqlite_schema")
+            .and_then(|mut statement| statement.query_map([], |row| text(row, 0))?.next().transpose())
+            .map_err(|error| self.fault(&error))?;
+        found.map_or(Ok(()), |object| Err(Refusal::temporary(&object).into()))
+    }
+
+    /// Inserts the audit row, within the transaction of the change.
+    pub(super) fn write_audit(&self, audit: &AuditRow, judged: &Arc<Judged>) -> Result<(), Fault> {
+        let _running = self.guarded.enter_audit(judged);
+        insert_audit(self.guarded.trusted(), audit).map_err(|error| {
+            Fault::Error(super::diagnose::tool_error(
+                "the call could not be logged, so nothing was changed",
+                &error,
+            ))
+        })
+    }
+
     fn count_beside(&mut self, scope: &Scope) -> Result<Counts, Retry> {
         if self.committed.is_none() {
             let watch = self.guarded.watch().clone();
@@ -298,10 +364,16 @@ impl Writer {
         })
     }
 
+    /// Takes the write lock. From here on the schema is as it will be when the statement runs.
     pub(super) fn begin(&self) -> Result<(), Fault> {
         let result = self.guarded.trusted().prepare_cached("BEGIN IMMEDIATE").and_then(|mut s| s.execute([]));
         self.guarded.watch().waited();
-        result.map(|_| ()).map_err(|e| self.fault(&e))
+        result.map_err(|e| self.fault(&e))?;
+        let fresh = self.guarded.refresh_schema();
+        if fresh.is_err() {
+            self.roll_back();
+        }
+        fresh
     }
 
     pub(super) fn commit(&self) -> Result<(), Fault> {
@@ -310,25 +382,14 @@ impl Writer {
         result.map(|_| ()).map_err(|e| self.fault(&e))
     }
 
-    /// The call's row, in the transaction that is open: no row, no change.
-    pub(super) fn log(&self, row: &AuditRow) -> Result<(), Fault> {
-        let conn = self.guarded.trusted();
-        // Full-text tables write what they have gathered whenever a savepoint is made; the insert makes one.
-        for sql in ["SAVEPOINT gathered", "RELEASE gathered"] {
-            conn.prepare_cached(sql).and_then(|mut s| s.execute([])).map_err(|e| self.fault(&e))?;
-        }
-        let _only_inserting = self.guarded.enter_log();
-        insert_audit(conn, row).map_err(|error| {
-            diagnose::tool_error("the call could not be logged, so nothing was changed", &error).into()
-        })
-    }
-
     pub(super) fn roll_back(&self) {
         let conn = self.guarded.trusted();
         if !conn.is_autocommit() {
             // A failed rollback leaves the transaction open; the next BEGIN says so and the worker is replaced.
             let _ = conn.execute_batch("ROLLBACK");
         }
+        // The schema may be another one now than within the transaction.
+        self.guarded.forget();
     }
 
     /// From here on nothing is stopped; the parent is told when it might otherwise lose patience.
@@ -411,7 +472,14 @@ fn fill(
 }
 
 fn writable_columns(conn: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
-    let mut statement = conn.prepare("SELECT name FROM pragma_table_xinfo(?1) WHERE hidden IN (0, 1)")?;
-
-    statement.query_map([table], |row| row.get(0))?.collect()
+    let mut statement = conn.prepare(&format!("PRAGMA main.table_xinfo({})", quoted(table)))?;
+    let mut rows = statement.query([])?;
+    let mut columns = Vec::new();
+    while let Some(row) = rows.next()? {
+        // 2 and 3 are generated columns.
+        if row.get::<_, i64>(6)? < 2 {
+            columns.push(text(row, 1)?);
+        }
+    }
+    Ok(columns)
 }

@@ -160,7 +160,8 @@ impl Store {
         answer.await.unwrap_or_else(|_| Err(thread_is_gone()))
     }
 
-    /// Writes what waits and stops, by `deadline`. Rows that cannot be written go to stderr, a line each.
+    /// Writes what waits, closes the connection and stops, by `deadline`. Rows that cannot be written go to
+    /// stderr, a line each.
     pub async fn shutdown(&self, deadline: Instant) {
         self.gatherer.abort();
         let left = || deadline.saturating_duration_since(Instant::now());
@@ -168,6 +169,10 @@ impl Store {
         // Without the turn a worker still writes; the lock may yet come free while we wait for it.
         self.shared.drain(turn.ok(), left() * 3 / 4).await;
         self.shared.queue.report_unwritten();
+        let (closed, gone) = oneshot::channel();
+        self.shared.writer.send(Message::Stop { closed: Some(closed) });
+        // A WAL that takes longer to be taken in stays for the next start; nothing is lost by that.
+        let _ = tokio::time::timeout(left(), gone).await;
     }
 
     async fn append(&self, text: Text, audit: AuditMaker) -> Result<Appended, ToolError> {
@@ -190,7 +195,7 @@ impl Drop for Store {
     fn drop(&mut self) {
         self.gatherer.abort();
         self.shared.writer.send(Message::Drain { turn: None, wait: BACKGROUND_WAIT, done: None });
-        self.shared.writer.send(Message::Stop);
+        self.shared.writer.send(Message::Stop { closed: None });
     }
 }
 

@@ -71,6 +71,11 @@ impl Reader {
         self.run(reading, move |readout, pace| readout.resume(&choice, pace)).await
     }
 
+    /// Closes the connections that nobody uses.
+    pub fn close(&self) {
+        self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     async fn run<T: Send + 'static>(
         &self,
         reading: Reading,

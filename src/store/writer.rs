@@ -24,8 +24,11 @@ pub(super) enum Message {
     },
     /// The newest audit row of a session.
     MaxId { session: String, reply: oneshot::Sender<Result<i64, ToolError>> },
-    /// End.
-    Stop,
+    /// Close the connection and end.
+    Stop {
+        /// Told when the connection is closed.
+        closed: Option<oneshot::Sender<()>>,
+    },
 }
 
 /// The way to the thread.
@@ -68,7 +71,14 @@ fn serve(mut ledger: Ledger, queue: &Queue, session: &str, inbox: &mpsc::Receive
             Message::MaxId { session, reply } => {
                 let _ = reply.send(ledger.max_audit_id(&session));
             }
-            Message::Stop => return,
+            Message::Stop { closed } => {
+                // The last connection to close takes the WAL into the file and removes it.
+                drop(ledger);
+                if let Some(closed) = closed {
+                    let _ = closed.send(());
+                }
+                return;
+            }
         }
     }
 }

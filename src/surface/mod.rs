@@ -1,4 +1,5 @@
-//! The active tools: descriptors, instructions and argument checks of one profile under the active settings.
+//! The active tools, resources and prompts: descriptors, instructions and argument checks of one profile under
+//! the active settings.
 //!
 //! Pure. It runs no tool and knows no protocol; `server/` sends what it holds.
 
@@ -8,10 +9,10 @@ pub mod settings;
 pub use settings::SurfaceSettings;
 
 use crate::error::StartError;
-use crate::generated::{PolicyId, Tool};
+use crate::generated::{PolicyId, Resource, Tool};
 use crate::spec::descriptor::{Context, Renderer};
-use crate::spec::model::{Format, Manifest, ProfileSpec, ToolSpec};
-use serde_json::Value;
+use crate::spec::model::{Address, Format, Manifest, ProfileSpec, PromptSpec, ResourceSpec, ToolSpec};
+use serde_json::{Value, json};
 
 /// One tool that clients can call.
 #[derive(Clone, Debug)]
@@ -24,13 +25,47 @@ pub struct ActiveTool {
     pub spec: ToolSpec,
 }
 
-/// The tools of the active profile, as clients see them.
+/// One resource, or template of resources, that clients can read.
+#[derive(Clone, Debug)]
+pub struct ActiveResource {
+    /// Which handler it goes to.
+    pub resource: Resource,
+    /// The policy it is read under.
+    pub policy: PolicyId,
+    /// Its address and words, settings filled in.
+    pub spec: ResourceSpec,
+}
+
+impl ActiveResource {
+    /// What stands before the variable, if this is a template.
+    #[must_use]
+    pub fn template(&self) -> Option<&str> {
+        match &self.spec.address {
+            Address::Uri(_) => None,
+            Address::Template { prefix, .. } => Some(prefix),
+        }
+    }
+}
+
+/// One prompt that clients can ask for.
+#[derive(Clone, Debug)]
+pub struct ActivePrompt {
+    /// The policy it looks at the database under.
+    pub policy: PolicyId,
+    /// Its words, settings filled in, and its template.
+    pub spec: PromptSpec,
+}
+
+/// What the active profile offers, as clients see it.
 #[derive(Clone, Debug)]
 pub struct Surface {
     profile: ProfileSpec,
     tools: Vec<ActiveTool>,
     descriptors: Vec<Value>,
+    resources: Vec<ActiveResource>,
+    prompts: Vec<ActivePrompt>,
     instructions: String,
+    context: Context,
 }
 
 impl Surface {
@@ -70,7 +105,11 @@ impl Surface {
             })
             .collect::<Result<Vec<_>, _>>()
             .map_err(StartError::usage)?;
-        Ok(Self { profile: profile.clone(), tools, descriptors, instructions })
+        let resources = profile.resources.iter().map(|id| active_resource(manifest, id, &renderer));
+        let resources = resources.collect::<Result<Vec<_>, _>>()?;
+        let prompts = profile.prompts.iter().map(|id| active_prompt(manifest, id, &renderer));
+        let prompts = prompts.collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { profile: profile.clone(), tools, descriptors, resources, prompts, instructions, context })
     }
 
     /// The profile: its text format, error style and defaults.
@@ -89,6 +128,72 @@ impl Surface {
     #[must_use]
     pub fn instructions(&self) -> &str {
         &self.instructions
+    }
+
+    /// Every resource and template, in the profile's order.
+    #[must_use]
+    pub fn resources(&self) -> &[ActiveResource] {
+        &self.resources
+    }
+
+    /// Every prompt, in the profile's order.
+    #[must_use]
+    pub fn prompts(&self) -> &[ActivePrompt] {
+        &self.prompts
+    }
+
+    /// The MCP ResourceTemplate objects of resources/templates/list, keys always in the same order.
+    #[must_use]
+    pub fn template_descriptors(&self) -> Vec<Value> {
+        let templates = self.resources.iter().filter(|resource| resource.template().is_some());
+        let descriptor = |active: &ActiveResource| {
+            json!({
+                "uriTemplate": active.spec.address.shown(),
+                "name": active.spec.name,
+                "title": active.spec.title,
+                "description": active.spec.description,
+                "mimeType": active.spec.mime_type,
+            })
+        };
+        templates.map(descriptor).collect()
+    }
+
+    /// The MCP Prompt objects of prompts/list, keys always in the same order.
+    #[must_use]
+    pub fn prompt_descriptors(&self) -> Vec<Value> {
+        let descriptor = |active: &ActivePrompt| {
+            let arguments = active.spec.arguments.iter().map(|argument| {
+                json!({
+                    "name": argument.name,
+                    "description": argument.description,
+                    "required": argument.required,
+                })
+            });
+            json!({
+                "name": active.spec.name,
+                "title": active.spec.title,
+                "description": active.spec.description,
+                "arguments": arguments.collect::<Vec<_>>(),
+            })
+        };
+        self.prompts.iter().map(descriptor).collect()
+    }
+
+    /// A prompt's message with its arguments filled in; none for one that was left out.
+    ///
+    /// # Errors
+    ///
+    /// One line that says what is wrong with the template.
+    pub fn prompt_text<'v>(
+        &self,
+        prompt: &PromptSpec,
+        values: impl IntoIterator<Item = (&'v str, Option<String>)>,
+    ) -> Result<String, String> {
+        let mut context = self.context.clone();
+        for (name, value) in values {
+            context.set(name, value);
+        }
+        Renderer::new(&context).text(&prompt.text)
     }
 
     /// Every active tool, in the profile's order.
@@ -114,12 +219,38 @@ pub fn built_in_manifest() -> Result<Manifest, StartError> {
         .map_err(|error| StartError::failure(format!("the built-in manifest cannot be read: {error}")))
 }
 
+fn active_resource(
+    manifest: &Manifest,
+    id: &str,
+    renderer: &Renderer<'_>,
+) -> Result<ActiveResource, StartError> {
+    let lost = || StartError::usage(format!("no resource `{id}` in the manifest, or no handler for it here"));
+    let mut spec = manifest.resource(id).cloned().ok_or_else(lost)?;
+    spec.description = renderer.text(&spec.description).map_err(StartError::usage)?;
+    Ok(ActiveResource {
+        resource: Resource::from_id(id).ok_or_else(lost)?,
+        policy: known_policy(&spec.policy, id)?,
+        spec,
+    })
+}
+
+fn active_prompt(manifest: &Manifest, id: &str, renderer: &Renderer<'_>) -> Result<ActivePrompt, StartError> {
+    let lost = || StartError::usage(format!("no prompt `{id}` in the manifest"));
+    let mut spec = manifest.prompt(id).cloned().ok_or_else(lost)?;
+    spec.description = renderer.text(&spec.description).map_err(StartError::usage)?;
+    Ok(ActivePrompt { policy: known_policy(&spec.policy, id)?, spec })
+}
+
+fn known_policy(policy: &str, id: &str) -> Result<PolicyId, StartError> {
+    PolicyId::from_id(policy)
+        .ok_or_else(|| StartError::usage(format!("`{id}` has unknown policy `{policy}`")))
+}
+
 fn active(manifest: &Manifest, id: &str) -> Result<ActiveTool, StartError> {
     let spec =
         manifest.tool(id).ok_or_else(|| StartError::usage(format!("no tool `{id}` in the manifest")))?;
     let tool =
         Tool::from_id(id).ok_or_else(|| StartError::usage(format!("tool `{id}` has no handler here")))?;
-    let policy = PolicyId::from_id(&spec.policy)
-        .ok_or_else(|| StartError::usage(format!("tool `{id}` has unknown policy `{}`", spec.policy)))?;
+    let policy = known_policy(&spec.policy, id)?;
     Ok(ActiveTool { tool, policy, spec: spec.clone() })
 }

@@ -31,6 +31,9 @@ pub const READERS: usize = 2;
 /// How long an interrupted statement may take to end before its worker is killed.
 pub const KILL_GRACE: Duration = Duration::from_secs(1);
 
+/// How long the kernel may take to end workers that were killed.
+const KILL_WAIT: Duration = Duration::from_millis(100);
+
 /// How long a commit may take that has been announced.
 const COMMIT_GRACE: Duration = Duration::from_secs(120);
 
@@ -181,10 +184,8 @@ impl Pool {
         let failed = |words: String| ToolError::new(ErrorCode::SnapshotFailed, words);
         let mut worker =
             Worker::spawn().map_err(|error| failed(format!("a worker cannot be started: {error}")))?;
-        let made = async {
-            worker.send(&Order::Snapshot(request)).await?;
-            worker.receive::<FromWorker>().await
-        };
+        let order = Order::Snapshot(request);
+        let made = worker.order(&order);
         // Dropping the worker kills it; what it leaves has a temporary name and is swept later.
         let message = tokio::select! {
             message = made => message,
@@ -198,10 +199,17 @@ impl Pool {
         }
     }
 
-    /// Stops what runs and lets no worker outlive the call by more than its kill.
-    pub fn close(&self) {
+    /// Stops what runs and ends the workers that wait. A commit that was announced is let through.
+    pub async fn close(&self) {
         self.closing.cancel();
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let mut workers: Vec<Worker> =
+            std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Ok(mut writer) = self.writer.try_lock() {
+            workers.extend(writer.take());
+        }
+        // Waited for, so that the server's own connection is the last one and leaves no -wal behind.
+        let ends = workers.into_iter().map(|mut worker| async move { worker.child.kill().await });
+        let _ = tokio::time::timeout(KILL_WAIT, futures::future::join_all(ends)).await;
     }
 
     async fn start(&self, writes: bool) -> Result<Worker, JobError> {
@@ -216,11 +224,8 @@ impl Pool {
             busy_timeout_ms: u64::try_from(self.busy_timeout.as_millis()).unwrap_or(u64::MAX),
             narrowing: narrowed.narrowing,
         };
-        let opened = async {
-            worker.send(&Order::Jobs(setup)).await?;
-            worker.receive::<FromWorker>().await
-        };
-        match tokio::time::timeout(START_GRACE, opened).await {
+        let order = Order::Jobs(setup);
+        match tokio::time::timeout(START_GRACE, worker.order(&order)).await {
             Ok(Ok(Some(FromWorker::Ready(Ok(notes))))) => {
                 self.tell(&notes, narrowed.changes);
                 Ok(worker)
@@ -259,35 +264,38 @@ impl Pool {
             timeout_ms: u64::try_from(terms.timeout.as_millis()).unwrap_or(u64::MAX),
             work,
         };
-        let lost = |error: io::Error| JobError::Lost(error.to_string());
-        worker.send(&ToWorker::Job(Box::new(job))).await.map_err(|error| {
-            if error.kind() == io::ErrorKind::InvalidData {
-                JobError::Fault(Fault::error(ErrorCode::TooBig, error.to_string()))
-            } else {
-                lost(error)
-            }
-        })?;
         let mut clock = Clock::new(terms.timeout, self.busy_timeout);
+        let message = encoded(&ToWorker::Job(Box::new(job)))
+            .map_err(|error| JobError::Fault(Fault::error(ErrorCode::TooBig, error.to_string())))?;
+        let lost = |error: io::Error| JobError::Lost(error.to_string());
+        // A worker that does not read (stopped from outside, say) holds up whatever does not fit its pipe:
+        // sending, too, ends at the deadline.
+        let mut unsent = Unsent::new(message);
         loop {
             tokio::select! {
                 biased;
-                message = worker.receive::<FromWorker>() => match message.map_err(lost)? {
-                    Some(FromWorker::Done { job, result }) if job == number => return result.map_err(JobError::Fault),
-                    Some(FromWorker::NeedsLog { job }) if job == number => {
-                        clock.pause();
-                        attend.write_log().await;
-                        clock.resume();
-                        worker.send(&ToWorker::LogWritten { job }).await.map_err(lost)?;
+                message = receive::<FromWorker>(&mut worker.output, &mut worker.inbox) => {
+                    match message.map_err(lost)? {
+                        Some(FromWorker::Done { job, result }) if job == number => {
+                            return result.map_err(JobError::Fault);
+                        }
+                        Some(FromWorker::NeedsLog { job }) if job == number => {
+                            clock.pause();
+                            attend.write_log().await;
+                            clock.resume();
+                            unsent.push(encoded(&ToWorker::LogWritten { job }).map_err(lost)?);
+                        }
+                        Some(FromWorker::Waiting { job }) if job == number => clock.pause(),
+                        Some(FromWorker::Started { job }) if job == number => clock.resume(),
+                        Some(FromWorker::Committing { job }) if job == number => clock.commit(),
+                        Some(_) => {}
+                        None => return Err(JobError::Lost("the worker process died".to_owned())),
                     }
-                    Some(FromWorker::Waiting { job }) if job == number => clock.pause(),
-                    Some(FromWorker::Started { job }) if job == number => clock.resume(),
-                    Some(FromWorker::Committing { job }) if job == number => clock.commit(),
-                    Some(_) => {}
-                    None => return Err(JobError::Lost("the worker process died".to_owned())),
                 },
+                sent = unsent.send(&mut worker.input), if !unsent.is_empty() => sent.map_err(lost)?,
                 () = terms.cancel.cancelled(), if !clock.cancelled => {
                     clock.cancel();
-                    worker.send(&ToWorker::Interrupt { job: number }).await.map_err(lost)?;
+                    unsent.push(encoded(&ToWorker::Interrupt { job: number }).map_err(lost)?);
                 }
                 () = self.closing.cancelled(), if !clock.committing => {
                     return Err(JobError::Killed(Stop::Cancelled));
@@ -297,6 +305,36 @@ impl Pool {
                 }
             }
         }
+    }
+}
+
+/// Frames on their way to a worker.
+struct Unsent {
+    bytes: Vec<u8>,
+    sent: usize,
+}
+
+impl Unsent {
+    fn new(bytes: Vec<u8>) -> Self {
+        Self { bytes, sent: 0 }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    fn push(&mut self, frame: Vec<u8>) {
+        self.bytes.extend_from_slice(&frame);
+    }
+
+    /// Sends a part. Safe to drop half-way: what was taken by the pipe is counted before anything waits.
+    async fn send(&mut self, input: &mut ChildStdin) -> io::Result<()> {
+        let rest = self.bytes.get(self.sent..).unwrap_or_default();
+        self.sent += input.write(rest).await?;
+        if self.sent >= self.bytes.len() {
+            *self = Self::new(Vec::new());
+        }
+        Ok(())
     }
 }
 
@@ -353,9 +391,14 @@ struct Worker {
     narrowing_changes: u64,
     input: ChildStdin,
     output: ChildStdout,
+    inbox: Inbox,
+}
+
+/// Bytes from a worker that are not a whole frame yet.
+#[derive(Default)]
+struct Inbox {
     buffer: Vec<u8>,
     taken: usize,
-    scratch: Vec<u8>,
 }
 
 impl Worker {
@@ -366,7 +409,7 @@ impl Worker {
         let gone = || io::Error::other("the worker has no pipe");
         let input = child.stdin.take().ok_or_else(gone)?;
         let output = child.stdout.take().ok_or_else(gone)?;
-        Ok(Self { child, narrowing_changes: 0, input, output, buffer: Vec::new(), taken: 0, scratch: Vec::new() })
+        Ok(Self { child, narrowing_changes: 0, input, output, inbox: Inbox::default() })
     }
 
     /// The worker, unless it died while nobody looked.
@@ -374,38 +417,43 @@ impl Worker {
         matches!(self.child.try_wait(), Ok(None)).then_some(self)
     }
 
-    async fn send<T: serde::Serialize>(&mut self, message: &T) -> io::Result<()> {
-        self.scratch.clear();
-        encode(message, &mut self.scratch).map_err(to_io)?;
-        self.input.write_all(&self.scratch).await?;
-        if self.scratch.capacity() > 1 << 20 {
-            self.scratch = Vec::new();
-        }
-        Ok(())
+    /// Sends the first message and waits for the answer to it.
+    async fn order(&mut self, order: &Order) -> io::Result<Option<FromWorker>> {
+        self.input.write_all(&encoded(order)?).await?;
+        receive(&mut self.output, &mut self.inbox).await
     }
+}
 
-    /// The next message, or none at the end. Safe to drop half-way: what was read stays in the buffer.
-    async fn receive<T: serde::de::DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
-        loop {
-            let bytes = self.buffer.get(self.taken..).unwrap_or_default();
-            if let Some((head, rest)) = bytes.split_first_chunk::<4>() {
-                let length = body_length(*head).map_err(to_io)?;
-                if let Some(body) = rest.get(..length) {
-                    let message = decode(body).map_err(to_io)?;
-                    self.taken += 4 + length;
-                    if self.taken == self.buffer.len() {
-                        self.buffer.clear();
-                        self.taken = 0;
-                        if self.buffer.capacity() > 1 << 20 {
-                            self.buffer = Vec::new();
-                        }
+fn encoded<T: serde::Serialize>(message: &T) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    encode(message, &mut bytes).map_err(to_io)?;
+    Ok(bytes)
+}
+
+/// The next message, or none at the end. Safe to drop half-way: what was read stays in the inbox.
+async fn receive<T: serde::de::DeserializeOwned>(
+    output: &mut ChildStdout,
+    inbox: &mut Inbox,
+) -> io::Result<Option<T>> {
+    loop {
+        let bytes = inbox.buffer.get(inbox.taken..).unwrap_or_default();
+        if let Some((head, rest)) = bytes.split_first_chunk::<4>() {
+            let length = body_length(*head).map_err(to_io)?;
+            if let Some(body) = rest.get(..length) {
+                let message = decode(body).map_err(to_io)?;
+                inbox.taken += 4 + length;
+                if inbox.taken == inbox.buffer.len() {
+                    inbox.buffer.clear();
+                    inbox.taken = 0;
+                    if inbox.buffer.capacity() > 1 << 20 {
+                        inbox.buffer = Vec::new();
                     }
-                    return Ok(Some(message));
                 }
+                return Ok(Some(message));
             }
-            if self.output.read_buf(&mut self.buffer).await? == 0 {
-                return Ok(None);
-            }
+        }
+        if output.read_buf(&mut inbox.buffer).await? == 0 {
+            return Ok(None);
         }
     }
 }

@@ -117,10 +117,10 @@ fn a_cut_tail_is_noticed_through_the_checkpoint() {
 #[test]
 fn checkpoints_are_held_to_their_own_hashes() {
     check_broken(|c| c.checkpoints[1].hash = None, None, "checkpoint 2 has no hash");
-    check_broken(|c| c.checkpoints[1].summary.push('!'), None, "checkpoint 2 its fields");
-    check_broken(|c| c.checkpoints[2].last_event_id = 99, None, "checkpoint 3 its fields");
-    check_broken(|c| drop(c.checkpoints.remove(1)), None, "checkpoint 3 its fields");
-    check_broken(|c| c.checkpoints[0].id = 2, None, "checkpoint 2 its fields");
+    check_broken(|c| c.checkpoints[1].summary.push('!'), None, "checkpoint 2 does not match its hash");
+    check_broken(|c| c.checkpoints[2].last_event_id = 99, None, "checkpoint 3 does not match its hash");
+    check_broken(|c| drop(c.checkpoints.remove(1)), None, "checkpoint 3 does not match its hash");
+    check_broken(|c| c.checkpoints[0].id = 2, None, "checkpoint 2 does not match its hash");
     let two = |c: &mut Chain| {
         c.events[4].content = "5".to_owned();
         c.checkpoints[0].hash = None;

@@ -1006,7 +1006,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "52afe3a75d1b31fa5c3929495cbeb17124cca14222db1ff0184b9393ee111a47";
+pub const MANIFEST_SHA256: &str = "3b14992cc0b29ccbd099e6728b28305eb2020d6814c146a63797c04c222ce665";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
 pub const POLICY_SHA256: &str = "2682976a1cf49839de2c9337c3d0c8abd5801e0e1a5b7b3806de474500723546";

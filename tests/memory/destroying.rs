@@ -21,7 +21,7 @@ fn a_destructive_call_leaves_a_checked_private_copy_of_what_was_there_before() {
         .call("destructive_query", json!({"query": "DELETE FROM notes WHERE id = 3", "reason": "clean up"}));
     answer.ok().starts("ok: 1 rows affected; snapshot: ");
     let snapshot = answer.snapshot();
-    assert_eq!(bench.snapshots(), [snapshot.clone()]);
+    assert_eq!(bench.snapshots(), std::slice::from_ref(&snapshot));
     assert_eq!(count(&snapshot, "notes"), 3);
     assert_eq!(std::fs::metadata(&snapshot).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(bench.query("SELECT count(*) FROM notes"), "2");

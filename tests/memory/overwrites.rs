@@ -72,7 +72,7 @@ fn check(bench: &Bench, client: &mut Client) {
         match overwritten {
             None => drop(answer.ok()),
             Some(rows) => {
-                let says = format!("would overwrite {rows} existing rows, more than 5; it was rolled back");
+                let says = format!("would overwrite {rows} existing rows, more than 5, and was rolled back");
                 answer.fails_as("REFUSED", &[&says, "use destructive_query"]);
                 assert_eq!(bench.content(), before, "{sql}");
             }

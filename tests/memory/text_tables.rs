@@ -66,7 +66,7 @@ fn every_module_works_in_every_tool_before_and_after_a_restart() {
         for module in MODULES {
             let bench = Bench::empty();
             let mut client = Server::on(&bench).start();
-            let mut again = |client: &mut Client| {
+            let again = |client: &mut Client| {
                 if restarts {
                     *client = Server::on(&bench).start();
                 }

@@ -140,7 +140,7 @@ impl Server {
 
 /// The one line on stderr of a program that could not start.
 #[track_caller]
-pub(crate) fn error_line(stderr: &[u8]) -> String {
+fn error_line(stderr: &[u8]) -> String {
     let text = String::from_utf8(stderr.to_vec()).unwrap();
     assert_eq!(text.lines().count(), 1, "one line on stderr: {text}");
     let line = text.trim_end();
@@ -314,12 +314,23 @@ impl Client {
             std::thread::sleep(Duration::from_millis(2));
         };
         let took = closed.elapsed();
-        let mut said: Vec<Value> = self.early.drain().map(|(_, message)| message).collect();
-        said.append(&mut self.notices);
+        let mut said = std::mem::take(&mut self.notices);
+        said.extend(self.early.drain().map(|(_, message)| message));
         while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
             said.push(parse(&line));
         }
         Ended { status, took, said }
+    }
+
+    /// The same, and all that the server said on stderr.
+    #[track_caller]
+    pub(crate) fn close_with_stderr(self) -> (String, Ended) {
+        let stderr = Arc::clone(&self.stderr);
+        let ended = self.close();
+        // The last lines may still be on their way through the thread that gathers them.
+        std::thread::sleep(Duration::from_millis(100));
+        let said = stderr.lock().unwrap().clone();
+        (said, ended)
     }
 
     /// Kills the server without a word.

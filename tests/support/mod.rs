@@ -3,12 +3,12 @@
 //!
 //! It knows the wire and the file, and nothing of the crate's own types: what it finds is what a client finds.
 
-#![allow(dead_code, reason = "each test program uses its own part")]
+#![allow(dead_code, unused_imports, reason = "each test program uses its own part")]
 
 mod bench;
 mod client;
 mod process;
 
 pub(crate) use bench::Bench;
-pub(crate) use client::{Answer, Client, Server, error_line};
+pub(crate) use client::{Answer, Client, Server};
 pub(crate) use process::{children_of, is_alive, wait_until};

@@ -2,12 +2,16 @@
 //!
 //! Shared by the protocol tests and by `examples/toy_server.rs`. It checks no arguments.
 
-use indelible::error::ErrorCode;
-use indelible::outcome::{CallContext, Outcome};
+use indelible::error::{ErrorCode, ToolError};
+use indelible::outcome::{
+    CallContext, CompletionOf, Completions, Offers, Outcome, RequestError, ResourceEntry, ResourcePage,
+    ResourceText,
+};
 use indelible::server::Service;
 use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// The service; it counts what happens to it.
 #[derive(Default)]
@@ -20,6 +24,8 @@ pub(crate) struct Toy {
     pub(crate) shutdowns: AtomicUsize,
     /// Milliseconds that `shutdown` takes.
     pub(crate) shutdown_ms: u64,
+    /// Whether there is more than tools; where its list of resources changes, the changes.
+    pub(crate) box_of_toys: Option<Option<watch::Sender<u64>>>,
 }
 
 const TOOLS: [(&str, &str); 6] = [
@@ -82,6 +88,82 @@ impl Service for Toy {
         };
         self.done.fetch_add(1, Ordering::SeqCst);
         Some(outcome)
+    }
+
+    fn offers(&self) -> Offers {
+        let more = self.box_of_toys.is_some();
+        Offers { resources: more, prompts: more, completions: more }
+    }
+
+    fn resource_templates(&self) -> Vec<Value> {
+        vec![
+            json!({"uriTemplate": "toy://{name}", "name": "toy", "title": "A toy", "mimeType": "text/plain"}),
+        ]
+    }
+
+    fn prompts(&self) -> Vec<Value> {
+        let arguments = json!([{"name": "toy", "description": "Which.", "required": true}]);
+        vec![json!({"name": "play", "title": "Play", "description": "Plays.", "arguments": arguments})]
+    }
+
+    fn resource_changes(&self) -> Option<watch::Receiver<u64>> {
+        self.box_of_toys.as_ref()?.as_ref().map(watch::Sender::subscribe)
+    }
+
+    async fn resources(&self, cursor: Option<String>, _: CallContext) -> Result<ResourcePage, RequestError> {
+        let entry = |name: &str| ResourceEntry {
+            uri: format!("toy://{name}"),
+            name: name.to_owned(),
+            title: name.to_uppercase(),
+            description: "A toy.".to_owned(),
+            mime_type: "text/plain".to_owned(),
+            size: (name == "ball").then_some(4),
+        };
+        match cursor.as_deref() {
+            None => Ok(ResourcePage { resources: vec![entry("ball")], next_cursor: Some("2".to_owned()) }),
+            Some("2") => Ok(ResourcePage { resources: vec![entry("top")], next_cursor: None }),
+            Some(_) => Err(RequestError::Invalid(ToolError::arguments("unknown `cursor`"))),
+        }
+    }
+
+    async fn read_resource(&self, uri: String, context: CallContext) -> Result<ResourceText, RequestError> {
+        match uri.as_str() {
+            "toy://ball" => Ok(ResourceText { mime_type: "text/plain".to_owned(), text: "ball".to_owned() }),
+            "toy://slow" => {
+                context.cancel.cancelled().await;
+                self.cancelled.fetch_add(1, Ordering::SeqCst);
+                Err(RequestError::Failed(ToolError::new(ErrorCode::Cancelled, "cancelled")))
+            }
+            "toy://busy" => Err(RequestError::Failed(ToolError::new(ErrorCode::Busy, "somebody has it"))),
+            _ => Err(RequestError::NotFound(ToolError::new(ErrorCode::UnknownTable, "no such toy"))),
+        }
+    }
+
+    async fn prompt(
+        &self,
+        name: String,
+        arguments: Map<String, Value>,
+        _: CallContext,
+    ) -> Result<String, RequestError> {
+        match (name.as_str(), arguments.get("toy").and_then(Value::as_str)) {
+            ("play", Some(toy)) => Ok(format!("play with the {toy}")),
+            ("play", None) => Err(RequestError::Invalid(ToolError::arguments("`toy` is missing"))),
+            _ => Err(RequestError::Invalid(ToolError::arguments(format!("unknown prompt `{name}`")))),
+        }
+    }
+
+    async fn complete(
+        &self,
+        of: CompletionOf,
+        argument: String,
+        begun: String,
+        _: CallContext,
+    ) -> Result<Completions, RequestError> {
+        let from = match of {
+            CompletionOf::Resource(uri) => uri,
+            CompletionOf::Prompt(name) => name,
+        };
+        Ok(Completions { values: vec![format!("{from}/{argument}/{begun}")], total: 2 })
     }
 
     async fn shutdown(&self) {

@@ -107,9 +107,10 @@ pub fn snapshot(request: &SnapshotRequest, now: jiff::Timestamp) -> Result<Snaps
     let database = absolute(&request.database)?;
     // SQLite keeps the WAL beside the file itself, not beside a link to it.
     let real = std::fs::canonicalize(&database).map_err(|error| io_failed(&database, &error))?;
-    let name =
-        database.file_name().ok_or_else(|| failed(format!("`{}` names no file", database.display())))?;
     let folder = absolute(&request.folder)?;
+    let name = names::label(&database, &real, folder != default_folder(&database))
+        .ok_or_else(|| failed(format!("`{}` names no file", database.display())))?;
+    let name = name.as_os_str();
     folder::make(&folder)?;
     let temporary = Temporary::create(&folder, &Name::new(now, 0, request.kind).file_name(name))?;
     let method = copy(&real, &temporary, request.busy_timeout)?;

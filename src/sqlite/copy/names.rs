@@ -1,11 +1,27 @@
 //! The names of snapshots: which database, when, by whom; and which of them rotation may remove.
 //!
 //! Pure. A name is this database's only if it parses to the last byte: files of another database whose
-//! name begins alike are never touched.
+//! name begins alike are never touched. In a folder that other databases may use as well, the name also
+//! says which file of that name was copied.
 
 use super::SnapshotKind;
+use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+/// What the names of a database's snapshots begin with: its file name, and in a folder of the user's
+/// choosing (`shared`) twelve hex digits of the SHA-256 of its real path, since `a/memory.db` and
+/// `b/memory.db` may both put their snapshots there.
+pub(super) fn label(database: &Path, real: &Path, shared: bool) -> Option<OsString> {
+    let mut label = database.file_name()?.to_os_string();
+    if shared {
+        let digest = Sha256::digest(real.as_os_str().as_bytes());
+        let digits: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        label.push(format!(".{digits}"));
+    }
+    Some(label)
+}
 
 /// What a snapshot's name says, in the order of its making.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,6 +139,20 @@ mod tests {
         }
         let whole: jiff::Timestamp = "2026-11-30T09:01:02Z".parse().unwrap();
         assert_eq!(Name::new(whole, 0, SnapshotKind::Auto).stamp, "20261130T090102.000Z");
+    }
+
+    #[test]
+    fn databases_of_one_name_keep_apart_in_a_shared_folder() {
+        let label = |path: &str, shared| label(Path::new(path), Path::new(path), shared).unwrap();
+        assert_eq!(label("/a/memory.db", false), "memory.db");
+        let (a, b) = (label("/a/memory.db", true), label("/b/memory.db", true));
+        assert_eq!(a, "memory.db.cd6b6b509645");
+        assert_ne!(a, b);
+        let of_a = Name::new(jiff::Timestamp::UNIX_EPOCH, 0, SnapshotKind::Auto).file_name(&a);
+        assert!(Name::parse(&a, of_a.as_bytes()).is_some());
+        for other in [b.as_os_str(), OsStr::new("memory.db")] {
+            assert_eq!(Name::parse(other, of_a.as_bytes()), None);
+        }
     }
 
     #[test]
