@@ -5,7 +5,7 @@
 #[path = "../tests/toy/mod.rs"]
 mod toy;
 
-use indelible::cli::{self, Program, Verdict};
+use indelible::cli::{self, PolicyQuestion, Program, Verdict};
 use indelible::config::{Profile, Settings};
 use indelible::error::{EXIT_UNREADABLE, StartError};
 use indelible::logging;
@@ -55,6 +55,10 @@ impl Program for ToyProgram {
         }
         let intact = expect_head.is_none_or(|head| head.bytes().all(|digit| digit == b'0'));
         Ok(Verdict { text: format!("intact: {intact}"), intact })
+    }
+
+    fn policy(&self, _: &Settings, question: &PolicyQuestion) -> Result<String, StartError> {
+        Ok(format!("toys only, json: {}", question.json))
     }
 
     fn demo(&self, _: Option<PathBuf>, _: Option<&str>) -> Result<(), StartError> {

@@ -190,9 +190,9 @@ impl Guarded {
         self.hear(|ears| ears.bounds = Arc::new(bounds));
     }
 
-    /// What a text of the schema's would do, without judging it; none when it does not compile. Pragmas
-    /// are heard and not carried out.
-    pub(super) fn overhear(&self, sql: &str) -> Option<Vec<Action>> {
+    /// What a text would do, without judging or running it, and whether it compiles. Pragmas are heard and
+    /// not carried out.
+    pub(super) fn overhear(&self, sql: &str) -> (bool, Vec<Action>) {
         self.hear(|ears| {
             ears.phase = Phase::Overhear;
             ears.heard.clear();
@@ -202,7 +202,7 @@ impl Guarded {
             ears.phase = Phase::Trusted;
             std::mem::take(&mut ears.heard)
         });
-        compiled.is_ok().then_some(heard)
+        (compiled.is_ok(), heard)
     }
 
     /// The connection, for the server's own SQL within `sqlite/`.

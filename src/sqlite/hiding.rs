@@ -272,8 +272,8 @@ fn look_through(guarded: &Guarded, hidden: &mut Hidden, view: &Object) {
         hidden.hide_table(&view.name, Some(why));
         return;
     }
-    let heard = guarded.overhear(&format!("SELECT * FROM main.{}", quoted(&view.name)));
-    if let Some(source) = heard.iter().flatten().find_map(|action| hidden_source(hidden, action)) {
+    let (_, heard) = guarded.overhear(&format!("SELECT * FROM main.{}", quoted(&view.name)));
+    if let Some(source) = heard.iter().find_map(|action| hidden_source(hidden, action)) {
         hidden.note_view(&view.name, format!("it reads {source}"));
     }
 }

@@ -5,6 +5,7 @@
 //! Agent SQL, in a worker process, behind the authorizer, limits and a watch:
 //! - [`guard`], [`watch`], [`objects`], [`fault`], [`params`]: the connection and how a statement gets onto it
 //! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`], [`sample`], [`plan`]: what runs on it
+//! - [`weigh`]: what a statement would do, for people
 //! - [`hiding`]: what else is hidden where a policy file hides a column
 //! - [`overwrites`], [`seen`], [`program`], [`text_command`]: what a change overwrites, what an insert into a
 //!   full-text table asks for
@@ -48,4 +49,5 @@ pub mod tables;
 pub mod text_command;
 pub mod view;
 pub mod watch;
+pub mod weigh;
 pub mod write;

@@ -66,7 +66,7 @@ impl Writer {
     }
 
     /// The SELECT's text without its terminator.
-    fn checked_select(&self, policy: &'static Policy, sql: &str) -> Result<String, Fault> {
+    pub(super) fn checked_select(&self, policy: &'static Policy, sql: &str) -> Result<String, Fault> {
         let compiled = self.guarded().compile(policy, sql)?;
         let judged = &compiled.judged;
         let plain = judged.readonly

@@ -220,7 +220,7 @@ impl Writer {
     }
 
     /// Compiles for a change: what only reads, or under a destructive policy only adds, is sent on.
-    fn compile(&self, policy: &'static Policy, sql: &str) -> Result<Compiled<'_>, Fault> {
+    pub(super) fn compile(&self, policy: &'static Policy, sql: &str) -> Result<Compiled<'_>, Fault> {
         let compiled = self.guarded.compile(policy, sql).map_err(|fault| sent_on(policy, fault))?;
         let judged = &compiled.judged;
         if judged.explain || (judged.facts.written.is_empty() && judged.facts.structural.is_none()) {

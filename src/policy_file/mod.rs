@@ -1,7 +1,14 @@
 //! The user's policy file: read, checked against what is in force, and described.
 //!
+//! # Layout
+//!
+//! - `report`: the effective policy as a table; `explain`: one statement under it
+//!
 //! It judges no statement and watches no file. A reload calls [`load`] again and gives the result to the
 //! pool of workers.
+
+pub mod explain;
+pub mod report;
 
 use crate::config::Settings;
 use crate::error::StartError;
