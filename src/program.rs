@@ -59,7 +59,8 @@ impl Program for Indelible {
     }
 
     fn verify(&self, settings: &Settings, expect_head: Option<&str>) -> Result<Verdict, StartError> {
-        let unreadable = |message: String| StartError { exit: EXIT_UNREADABLE, ..StartError::failure(message) };
+        let unreadable =
+            |message: String| StartError { exit: EXIT_UNREADABLE, ..StartError::failure(message) };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

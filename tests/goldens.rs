@@ -73,6 +73,15 @@ fn readable_pages_are_as_committed() {
 }
 
 #[test]
+fn schemas_for_editors_are_as_committed() {
+    for output in codegen::schemas(&checked()).unwrap() {
+        hold(&format!("schemas/{}", output.name), &output.text);
+    }
+    let first = POLICY.lines().next().unwrap();
+    assert_eq!(first, "# yaml-language-server: $schema=schemas/policy.schema.json");
+}
+
+#[test]
 fn tools_list_is_as_committed() {
     let manifest = built_in_manifest().unwrap();
     for profile in &manifest.profiles {

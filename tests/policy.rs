@@ -148,7 +148,11 @@ fn a_statement_without_a_recorded_action_is_refused() {
         assert_eq!(verdict(policy, &[]), Err(Refusal::Unrecorded), "{}", policy.id);
         // VACUUM is not read-only and reports nothing that it does.
         let select = [action(ActionKind::Select, "", None)];
-        assert!(judge(policy, &PROTECTED, &Bounds::default(), &Tables, &select, false).is_err(), "{}", policy.id);
+        assert!(
+            judge(policy, &PROTECTED, &Bounds::default(), &Tables, &select, false).is_err(),
+            "{}",
+            policy.id
+        );
     }
 }
 
@@ -165,7 +169,8 @@ fn pragmas_are_allowed_as_policy_yaml_lists_them_in_any_case() {
                 let lower = name.to_lowercase();
                 let (read, introspect) = (lists.read.contains(&lower), lists.introspect.contains(&lower));
                 for (value, allowed) in [(None, read || introspect), (Some("1"), introspect)] {
-                    let found = at_once(policy, &Bounds::default(), &action(ActionKind::Pragma, &name, value));
+                    let found =
+                        at_once(policy, &Bounds::default(), &action(ActionKind::Pragma, &name, value));
                     assert_eq!(found.is_ok(), allowed, "{name} {value:?} under {}", policy.id);
                     assert_eq!(verdict(policy, &[action(ActionKind::Pragma, &name, value)]).is_ok(), allowed);
                 }

@@ -384,7 +384,7 @@ impl<'a> Call<'a> {
     }
 
     fn refusal(&self, refusal: &Refusal) -> ToolError {
-        if self.policy.policy().selects_only {
+        if self.policy.policy().selects_only && !refusal.is_of_the_file() {
             // What is accepted was decided on the compiled statement; its first word only chooses the words.
             let keyword = first_keyword(self.notes().query.as_deref().unwrap_or_default());
             if !matches!(keyword.as_str(), "" | "SELECT" | "WITH" | "VALUES") {

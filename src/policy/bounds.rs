@@ -111,7 +111,8 @@ impl Hidden {
         }
         let text = spread(text);
         let (natural, using) = (names(&text, "natural"), names(&text, "using"));
-        if !natural && !using {
+        // There the word names a module.
+        if !natural && (!using || text.starts_with("create virtual table ")) {
             return None;
         }
         let whole = self.tables.values().map(|thing| &thing.name);
@@ -162,14 +163,12 @@ impl Hidden {
         is_table: impl Fn(&str) -> bool,
         is_column: impl Fn(&str) -> bool,
     ) -> Option<String> {
-        let whole = self.tables.values().find(|thing| is_table(&thing.name));
-        whole.map(|thing| format!("`{}`", thing.name)).or_else(|| {
-            let of_table = |(table, columns): (&String, &BTreeMap<String, Thing>)| {
-                let column = columns.values().find(|thing| is_table(table) && is_column(&thing.name))?;
-                Some(format!("`{table}.{}`", column.name))
-            };
-            self.columns.iter().find_map(of_table)
-        })
+        let of_table = |(table, columns): (&String, &BTreeMap<String, Thing>)| {
+            let column = columns.values().find(|thing| is_table(table) && is_column(&thing.name))?;
+            Some(format!("`{table}.{}`", column.name))
+        };
+        let whole = || self.tables.values().find(|thing| is_table(&thing.name));
+        self.columns.iter().find_map(of_table).or_else(|| whole().map(|thing| format!("`{}`", thing.name)))
     }
 
     /// Whether the action reads or changes something hidden, and what.
@@ -202,7 +201,7 @@ impl Hidden {
             });
         }
         if matches!(action.kind, ActionKind::AlterTable | ActionKind::CreateTrigger)
-            && let Some(thing) = self.columns_of(table).next()
+            && let Some(thing) = self.columns_of(table).min_by_key(|thing| thing.because.is_some())
         {
             let (table, column) = (table.to_owned(), thing.name.clone());
             return Err(Refusal::HoldsHidden { kind: action.kind, table, column });

@@ -149,6 +149,22 @@ impl Refusal {
         Self::Action { kind: ActionKind::CreateTempTable, object: object.to_owned(), accessor: None }
     }
 
+    /// Whether the user's policy file is the reason.
+    #[must_use]
+    pub fn is_of_the_file(&self) -> bool {
+        matches!(
+            self,
+            Self::Hidden { .. }
+                | Self::HiddenUpdate { .. }
+                | Self::HoldsHidden { .. }
+                | Self::HiddenJoin { .. }
+                | Self::PolicyProtected { .. }
+                | Self::Narrowed { .. }
+                | Self::NarrowedFunction { .. }
+                | Self::NarrowedPragma { .. }
+        )
+    }
+
     /// The words for an agent that called `tool`.
     ///
     /// `tool_of` gives the name of the active tool that runs statements under a policy, if the active
@@ -271,7 +287,9 @@ impl Refusal {
                 format!("`{object}` is hidden by this server's policy{why}{}; {next}", via(through))
             }
             Self::HiddenUpdate { object } => {
-                format!("`{object}` is hidden by this server's policy, so no tool overwrites it; leave it out")
+                format!(
+                    "`{object}` is hidden by this server's policy, so no tool overwrites it; leave it out"
+                )
             }
             Self::HoldsHidden { kind, table, column } => format!(
                 "{} of `{table}` is refused: this server's policy hides its column `{column}`",
@@ -284,7 +302,8 @@ impl Refusal {
                 "`{object}` is protected by this server's policy and cannot be changed by any tool; read it with SELECT"
             ),
             Self::Narrowed { kind, through } => {
-                let text = format!("{} is refused in {tool} by this server's policy{}", label(*kind), via(through));
+                let text =
+                    format!("{} is refused in {tool} by this server's policy{}", label(*kind), via(through));
                 let instead = words.iter().find(|entry| entry.kind == *kind).and_then(|entry| entry.instead);
                 match instead.and_then(elsewhere) {
                     Some(name) => format!("{text}; use {name}"),

@@ -51,8 +51,9 @@ impl PolicyFile {
             max_result_bytes: lower(settings.max_result_bytes, max_result_bytes),
             max_cell_chars: lower(settings.max_cell_chars, max_cell_chars),
             max_update_rows: lower(settings.max_update_rows, max_update_rows),
-            query_timeout: query_timeout_ms
-                .map_or(settings.query_timeout, |limit| settings.query_timeout.min(Duration::from_millis(limit))),
+            query_timeout: query_timeout_ms.map_or(settings.query_timeout, |limit| {
+                settings.query_timeout.min(Duration::from_millis(limit))
+            }),
             ..settings
         }
     }
@@ -114,8 +115,9 @@ fn ground(settings: &Settings) -> Result<Ground, StartError> {
         actions: policy.actions.to_vec(),
         pragmas: policy.pragmas.iter().map(|rule| rule.name.to_owned()).collect(),
     });
-    let mut functions = crate::sqlite::hiding::function_names()
-        .map_err(|error| StartError::failure(format!("SQLite does not say which functions it has: {error}")))?;
+    let mut functions = crate::sqlite::hiding::function_names().map_err(|error| {
+        StartError::failure(format!("SQLite does not say which functions it has: {error}"))
+    })?;
     let denied = POLICIES.iter().flat_map(|policy| policy.functions_denied);
     functions.extend(denied.map(|name| (*name).to_owned()));
     let milliseconds = u64::try_from(settings.query_timeout.as_millis()).unwrap_or(u64::MAX);

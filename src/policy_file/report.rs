@@ -62,7 +62,8 @@ pub fn text(file: &PolicyFile, settings: &Settings, weigher: Option<&Weigher>) -
     rows.push(std::iter::once(String::new()).chain(tools).chain([String::new()]).collect());
     for kind in ActionKind::ALL.iter().copied() {
         let cells: Vec<Says> = policies().map(|policy| says(file, policy, kind)).collect();
-        let words = cells.iter().map(|cell| if *cell == Says::Refused { "-" } else { cell.word() }.to_owned());
+        let words =
+            cells.iter().map(|cell| if *cell == Says::Refused { "-" } else { cell.word() }.to_owned());
         let mut row: Vec<String> = std::iter::once(kind.name().to_owned()).chain(words).collect();
         let all = cells.iter().all(|cell| *cell == Says::Allowed);
         row.push(if all { String::new() } else { instead(file, kind) });
@@ -97,8 +98,10 @@ pub fn json(file: &PolicyFile, settings: &Settings, weigher: Option<&Weigher>) -
         .collect();
     let instead: serde_json::Map<String, Value> =
         ActionKind::ALL.iter().map(|kind| (kind.name().to_owned(), instead(file, *kind).into())).collect();
-    let sections: serde_json::Map<String, Value> =
-        sections(file, weigher).into_iter().map(|(head, lines)| (head.replace(' ', "_"), lines.into())).collect();
+    let sections: serde_json::Map<String, Value> = sections(file, weigher)
+        .into_iter()
+        .map(|(head, lines)| (head.replace(' ', "_"), lines.into()))
+        .collect();
     json!({
         "policy_sha256": file.sha256,
         "file": settings.policy.as_ref().map(|path| path.display().to_string()),

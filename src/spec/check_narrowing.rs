@@ -13,7 +13,7 @@ use super::raw::{
 };
 use super::report::Report;
 use crate::policy::action::ActionKind;
-use crate::policy::narrowing::{HiddenPattern, LowerLimits, Narrowing, NarrowedPolicy, Pattern, Refused};
+use crate::policy::narrowing::{HiddenPattern, LowerLimits, NarrowedPolicy, Narrowing, Pattern, Refused};
 use serde_json::Value;
 
 /// What there is to take away from.
@@ -107,7 +107,12 @@ struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    fn new(file: &'a str, positions: &'a Positions, ground: &'a Ground, environment: Environment<'a>) -> Self {
+    fn new(
+        file: &'a str,
+        positions: &'a Positions,
+        ground: &'a Ground,
+        environment: Environment<'a>,
+    ) -> Self {
         Self { report: Report::new(file, positions), ground, environment }
     }
 
@@ -115,8 +120,7 @@ impl<'a> Checker<'a> {
         let root = Path::root();
         let hide = root.key("hide");
         let hidden = raw.hide.iter().flatten().enumerate();
-        let hidden: Vec<_> =
-            hidden.filter_map(|(index, raw)| self.hidden(raw, &hide.index(index))).collect();
+        let hidden: Vec<_> = hidden.filter_map(|(index, raw)| self.hidden(raw, &hide.index(index))).collect();
         let policies = root.key("policies");
         let narrowed = raw.policies.iter().flatten().enumerate();
         let narrowed: Vec<_> =
@@ -213,10 +217,15 @@ impl<'a> Checker<'a> {
             functions: self.names(raw.functions.as_deref(), &path.key("functions"), &functions, |name| {
                 format!("SQLite has no function `{name}`")
             }),
-            pragmas: self.names(raw.pragmas.as_deref(), &path.key("pragmas"), &pragmas, |name| match policy {
-                Some(policy) => format!("policy `{}` allows no pragma `{name}`", policy.id),
-                None => format!("no policy allows the pragma `{name}`"),
-            }),
+            pragmas: self.names(
+                raw.pragmas.as_deref(),
+                &path.key("pragmas"),
+                &pragmas,
+                |name| match policy {
+                    Some(policy) => format!("policy `{}` allows no pragma `{name}`", policy.id),
+                    None => format!("no policy allows the pragma `{name}`"),
+                },
+            ),
         }
     }
 
@@ -285,7 +294,12 @@ impl<'a> Checker<'a> {
                 1,
                 most.max_result_bytes,
             ),
-            max_cell_chars: self.count("max_cell_chars", limits.max_cell_chars.as_ref(), 1, most.max_cell_chars),
+            max_cell_chars: self.count(
+                "max_cell_chars",
+                limits.max_cell_chars.as_ref(),
+                1,
+                most.max_cell_chars,
+            ),
             max_update_rows: self.count(
                 "max_update_rows",
                 limits.max_update_rows.as_ref(),
@@ -323,7 +337,8 @@ impl<'a> Checker<'a> {
         match whole.filter(|whole| (least..=most).contains(whole)) {
             Some(whole) => return Some(whole),
             None if whole.is_some_and(|whole| whole > most) => {
-                let words = format!("`{key}` is {number} and {most} is in force; a policy file can only lower it");
+                let words =
+                    format!("`{key}` is {number} and {most} is in force; a policy file can only lower it");
                 self.report.value(&at, words);
             }
             None => {
@@ -335,14 +350,20 @@ impl<'a> Checker<'a> {
 
     fn milliseconds(&mut self, given: Option<&Value>, most: u64) -> Option<u64> {
         let (seconds, at) = self.number("query_timeout", given)?;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded from both sides")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "bounded from both sides"
+        )]
         let milliseconds = (seconds * 1000.0).ceil().clamp(0.0, 1e15) as u64;
         if milliseconds > most {
             #[expect(clippy::cast_precision_loss, reason = "a day in milliseconds at most")]
             let force = most as f64 / 1000.0;
             self.report.value(
                 &at,
-                format!("`query_timeout` is {seconds} and {force} is in force; a policy file can only lower it"),
+                format!(
+                    "`query_timeout` is {seconds} and {force} is in force; a policy file can only lower it"
+                ),
             );
             return None;
         }

@@ -390,9 +390,8 @@ impl Guarded {
             false => None,
         };
         let bounds = self.hear(|ears| Arc::clone(&ears.bounds));
-        let judge = |objects: &Catalog| {
-            decide::judge(policy, self.protected, &bounds, objects, &actions, readonly)
-        };
+        let judge =
+            |objects: &Catalog| decide::judge(policy, self.protected, &bounds, objects, &actions, readonly);
         let facts = match (&catalog, explain) {
             // Nothing of an explained statement is carried out; what acts while compiling was judged.
             (_, true) => Facts::default(),
@@ -431,7 +430,8 @@ impl Ears {
             Phase::Tail => Authorization::Deny,
             Phase::Audit => {
                 let action = action_of(context);
-                let of_module = self.approved.as_ref().is_some_and(|judged| judged.while_logging(&self.bounds, &action));
+                let of_module =
+                    self.approved.as_ref().is_some_and(|judged| judged.while_logging(&self.bounds, &action));
                 if of_module { Authorization::Allow } else { super::ledger::may_write_audit(context) }
             }
             Phase::Compile => {
@@ -475,8 +475,11 @@ impl Judged {
     /// statement compiled again, or SQL of a virtual table about its own tables. Agent SQL cannot get
     /// here; SQLite's defensive mode keeps it off shadow tables in any case.
     fn while_running(&self, bounds: &Bounds, action: &Action) -> Result<(), Refusal> {
-        // After ANALYZE, CREATE and their like SQLite reads the statistics anew for itself.
-        if !(self.facts.structural.is_some() && decide::is_statistics(&action.object)) {
+        // After ANALYZE, CREATE and their like SQLite reads the statistics anew for itself; for PRAGMA
+        // integrity_check virtual tables read all of theirs, and show nothing of it.
+        let statistics = self.facts.structural.is_some() && decide::is_statistics(&action.object);
+        let checked = self.facts.pragma && action.kind == ActionKind::Read;
+        if !(statistics || checked) {
             decide::at_once(self.policy, bounds, action)?;
         }
         let reads = matches!(

@@ -66,23 +66,29 @@ pub fn notes(guarded: &Guarded, narrowing: &Narrowing) -> rusqlite::Result<Vec<S
     let mut notes = Vec::new();
     for pattern in &narrowing.hidden {
         let table = pattern.table.as_str();
-        let mut tables = objects.iter().filter(|object| object.is_table() && pattern.table.matches(&object.name));
+        let mut tables =
+            objects.iter().filter(|object| object.is_table() && pattern.table.matches(&object.name));
         let Some(first) = tables.next() else {
-            notes.push(format!("the policy file hides `{table}`, and the database has no such table or view"));
+            notes
+                .push(format!("the policy file hides `{table}`, and the database has no such table or view"));
             continue;
         };
         for column in &pattern.columns {
             let found = std::iter::once(first).chain(tables.clone());
             if !found.flat_map(|object| &object.columns).any(|(name, _)| column.matches(name)) {
                 let column = column.as_str();
-                notes.push(format!("the policy file hides `{table}.{column}`, and the database has no such column"));
+                notes.push(format!(
+                    "the policy file hides `{table}.{column}`, and the database has no such column"
+                ));
             }
         }
     }
     for pattern in &narrowing.protected {
         if !objects.iter().any(|object| pattern.matches(&object.name)) {
             let name = pattern.as_str();
-            notes.push(format!("the policy file protects `{name}`, and the database has no such table or view"));
+            notes.push(format!(
+                "the policy file protects `{name}`, and the database has no such table or view"
+            ));
         }
     }
     let hidden = hidden(guarded, narrowing)?;
@@ -175,10 +181,6 @@ impl Object {
 
 /// What the file names itself.
 fn name_directly(hidden: &mut Hidden, pattern: &HiddenPattern, objects: &[Object]) {
-    if pattern.columns.is_empty() && pattern.table.is_plain() {
-        // Also what is not there yet.
-        hidden.hide_table(pattern.table.as_str(), None);
-    }
     for object in objects.iter().filter(|object| object.is_table() && pattern.table.matches(&object.name)) {
         if pattern.columns.is_empty() {
             hide_whole(hidden, object, None, objects);
@@ -195,6 +197,10 @@ fn name_directly(hidden: &mut Hidden, pattern: &HiddenPattern, objects: &[Object
                 }
             }
         }
+    }
+    if pattern.columns.is_empty() && pattern.table.is_plain() {
+        // Also what is not there yet.
+        hidden.hide_table(pattern.table.as_str(), None);
     }
 }
 
@@ -224,9 +230,9 @@ fn generated_columns(hidden: &mut Hidden, table: &Object) {
             // A definition that is not found might be made from anything.
             let source = match own {
                 None => known.first(),
-                Some(words) => {
-                    known.iter().find(|name| words.iter().skip(1).any(|word| same(word.trim_matches('\''), name)))
-                }
+                Some(words) => known
+                    .iter()
+                    .find(|name| words.iter().skip(1).any(|word| same(word.trim_matches('\''), name))),
             };
             if let Some(source) = source.filter(|source| !same(source, column)) {
                 let why = format!("it is made from `{}.{source}`", table.name);
@@ -298,12 +304,14 @@ fn holds_hidden(hidden: &mut Hidden, object: &Object, objects: &[Object]) {
         if !object.mentions(&other.name) {
             continue;
         }
-        let column = hidden.columns_of(&other.name).find(|thing| {
-            object.columns.iter().any(|(column, _)| same(column, &thing.name))
-        });
+        let column = hidden
+            .columns_of(&other.name)
+            .find(|thing| object.columns.iter().any(|(column, _)| same(column, &thing.name)));
         let source = match column {
             Some(thing) => format!("`{}.{}`", other.name, thing.name),
-            None if hidden.is_left_out(&other.name) && other.kind != Kind::Shadow => format!("`{}`", other.name),
+            None if hidden.is_left_out(&other.name) && other.kind != Kind::Shadow => {
+                format!("`{}`", other.name)
+            }
             None => continue,
         };
         return hide_whole(hidden, object, Some(format!("it holds {source}")), objects);

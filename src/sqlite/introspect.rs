@@ -284,9 +284,8 @@ fn shown_keys(hidden: &Hidden, table: &str, mut keys: Vec<ForeignKey>) -> Vec<Fo
 }
 
 fn shown_indexes(hidden: &Hidden, table: &str, mut indexes: Vec<Index>) -> Vec<Index> {
-    indexes.retain(|index| {
-        !index.columns.iter().flatten().any(|column| hidden.column(table, column).is_some())
-    });
+    indexes
+        .retain(|index| !index.columns.iter().flatten().any(|column| hidden.column(table, column).is_some()));
     indexes
 }
 
