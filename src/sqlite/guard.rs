@@ -478,7 +478,8 @@ impl Judged {
         // After ANALYZE, CREATE and their like SQLite reads the statistics anew for itself; for PRAGMA
         // integrity_check virtual tables read all of theirs, and show nothing of it.
         let statistics = self.facts.structural.is_some() && decide::is_statistics(&action.object);
-        let checked = self.facts.pragma && action.kind == ActionKind::Read;
+        let checked =
+            self.facts.pragma && !matches!(action.kind, ActionKind::Pragma | ActionKind::Function);
         if !(statistics || checked) {
             decide::at_once(self.policy, bounds, action)?;
         }

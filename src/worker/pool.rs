@@ -86,7 +86,7 @@ pub struct Pool {
 struct Narrowed {
     narrowing: Narrowing,
     changes: u64,
-    /// Whether what the file says in vain has been told.
+    /// Whether a worker was asked what the file says in vain.
     told: bool,
 }
 
@@ -215,38 +215,30 @@ impl Pool {
     async fn start(&self, writes: bool) -> Result<Worker, JobError> {
         let mut worker = Worker::spawn()
             .map_err(|error| JobError::Lost(format!("a worker cannot be started: {error}")))?;
-        let narrowed = self.narrowing.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (narrowed, told) = {
+            let mut narrowed = self.narrowing.lock().unwrap_or_else(PoisonError::into_inner);
+            // What the policy file says in vain is told once.
+            let told = std::mem::replace(&mut narrowed.told, true);
+            (narrowed.clone(), told)
+        };
         worker.narrowing_changes = narrowed.changes;
         let setup = Setup {
             path: self.path.clone(),
             writes,
             immutable: self.immutable,
             busy_timeout_ms: u64::try_from(self.busy_timeout.as_millis()).unwrap_or(u64::MAX),
+            tells_notes: !told && narrowed.narrowing != Narrowing::default(),
             narrowing: narrowed.narrowing,
         };
         let order = Order::Jobs(setup);
         match tokio::time::timeout(START_GRACE, worker.order(&order)).await {
-            Ok(Ok(Some(FromWorker::Ready(Ok(notes))))) => {
-                self.tell(&notes, narrowed.changes);
-                Ok(worker)
-            }
+            Ok(Ok(Some(FromWorker::Ready(Ok(()))))) => Ok(worker),
             Ok(Ok(Some(FromWorker::Ready(Err(words))))) => {
                 Err(JobError::Lost(format!("a worker cannot open the database: {words}")))
             }
             Ok(Ok(_)) => Err(JobError::Lost("a worker ended while it started".to_owned())),
             Ok(Err(error)) => Err(JobError::Lost(format!("a worker ended while it started: {error}"))),
             Err(_) => Err(JobError::Lost("a worker did not start in time".to_owned())),
-        }
-    }
-
-    /// What the policy file says in vain is told once.
-    fn tell(&self, notes: &[String], changes: u64) {
-        let mut narrowed = self.narrowing.lock().unwrap_or_else(PoisonError::into_inner);
-        if narrowed.changes == changes && !narrowed.told {
-            narrowed.told = true;
-            for note in notes {
-                tracing::warn!("{note}");
-            }
         }
     }
 
@@ -285,7 +277,8 @@ impl Pool {
                             clock.resume();
                             unsent.push(encoded(&ToWorker::LogWritten { job }).map_err(lost)?);
                         }
-                        Some(FromWorker::Waiting { job }) if job == number => clock.pause(),
+                        Some(FromWorker::Notes(notes)) => notes.iter().for_each(|note| tracing::warn!("{note}")),
+                    Some(FromWorker::Waiting { job }) if job == number => clock.pause(),
                         Some(FromWorker::Started { job }) if job == number => clock.resume(),
                         Some(FromWorker::Committing { job }) if job == number => clock.commit(),
                         Some(_) => {}

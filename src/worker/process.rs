@@ -50,15 +50,19 @@ fn run_jobs(pipe: &Pipe, setup: &Setup) -> io::Result<()> {
             return pipe.send(&FromWorker::Ready(Err(words)));
         }
     };
-    // A schema that cannot be read is for the first job to say.
-    let notes = hiding::notes(bench.guarded(), &setup.narrowing).unwrap_or_default();
-    pipe.send(&FromWorker::Ready(Ok(notes)))?;
+    pipe.send(&FromWorker::Ready(Ok(())))?;
+    let mut tells_notes = setup.tells_notes;
     while let Some(message) = pipe.receive::<ToWorker>()? {
         match message {
             ToWorker::Job(job) => {
                 current.store(job.number, Ordering::Relaxed);
                 let number = job.number;
                 let result = bench.work(*job, pipe);
+                // Within a job, because reading the schema may wait for a lock.
+                if std::mem::take(&mut tells_notes) {
+                    let notes = hiding::notes(bench.guarded(), &setup.narrowing).unwrap_or_default();
+                    pipe.send(&FromWorker::Notes(notes))?;
+                }
                 current.store(0, Ordering::Relaxed);
                 pipe.send(&FromWorker::Done { job: number, result })?;
             }

@@ -47,6 +47,8 @@ pub struct Setup {
     pub busy_timeout_ms: u64,
     /// What the user's policy file takes away.
     pub narrowing: Narrowing,
+    /// Whether to say, with the first job, what of it finds nothing.
+    pub tells_notes: bool,
 }
 
 /// From the server to a worker.
@@ -69,8 +71,10 @@ pub enum ToWorker {
 /// From a worker to the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FromWorker {
-    /// The file is open, with what of the policy file finds nothing in it; or why it is not.
-    Ready(Result<Vec<String>, String>),
+    /// The file is open; or why it is not.
+    Ready(Result<(), String>),
+    /// What of the policy file finds nothing in the database, for the server's log.
+    Notes(Vec<String>),
     /// The snapshot that was ordered, or why there is none.
     Snapshot(Result<SnapshotDone, ToolError>),
     /// The job waits for another process's lock; its own time stands still.
