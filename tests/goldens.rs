@@ -1,4 +1,4 @@
-//! The texts that the build makes, as committed: generated Rust, tools/list as sent, the readable pages.
+//! The texts that the build makes, as committed: generated Rust, lists and instructions as sent, the readable pages.
 //!
 //! A change of tools.yaml or policy.yaml shows up here, in review, as plain text. It checks no meaning.
 
@@ -90,6 +90,22 @@ fn tools_list_is_as_committed() {
         let list = serde_json::json!({ "tools": surface.descriptors() });
         let text = format!("{}\n", serde_json::to_string_pretty(&list).unwrap());
         hold(&format!("tests/goldens/tools_list.{}.json", profile.id), &text);
+    }
+}
+
+#[test]
+fn templates_prompts_and_instructions_are_as_committed() {
+    let manifest = built_in_manifest().unwrap();
+    for profile in &manifest.profiles {
+        let settings = SurfaceSettings::for_profile(&profile.defaults);
+        let surface = Surface::new(&manifest, &profile.id, &settings, false).unwrap();
+        let offers = serde_json::json!({
+            "instructions": surface.instructions().lines().collect::<Vec<_>>(),
+            "resourceTemplates": surface.template_descriptors(),
+            "prompts": surface.prompt_descriptors(),
+        });
+        let text = format!("{}\n", serde_json::to_string_pretty(&offers).unwrap());
+        hold(&format!("tests/goldens/offers.{}.json", profile.id), &text);
     }
 }
 

@@ -295,7 +295,8 @@ async fn a_verification_in_wal_sees_one_view_and_blocks_no_append() {
         for n in 0..50 {
             bench.store.append_event(None, &format!("event {n}"), audit_of).await.unwrap();
         }
-        let reader = reader(&bench.path);
+        // The default timeout: in rollback mode the reader waits for each commit, and a disk may be slow.
+        let reader = Reader::open(bench.path.clone(), Duration::from_secs(5)).unwrap();
         let (readings, appends) = tokio::join!(
             async {
                 for _ in 0..20 {

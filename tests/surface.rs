@@ -28,6 +28,12 @@ fn surface(settings: &SurfaceSettings, read_only: bool) -> Surface {
     Surface::new(&manifest(), "memory", settings, read_only).unwrap()
 }
 
+fn explorer() -> Surface {
+    let manifest = manifest();
+    let settings = SurfaceSettings::for_profile(&manifest.profile("explorer").unwrap().defaults);
+    Surface::new(&manifest, "explorer", &settings, false).unwrap()
+}
+
 fn descriptor<'a>(surface: &'a Surface, name: &str) -> &'a Value {
     surface.descriptors().iter().find(|tool| tool["name"] == name).unwrap()
 }
@@ -57,16 +63,28 @@ fn schemas_are_plain() {
                     assert_eq!(kind == "array", map.contains_key("items"), "{at}: arrays have items");
                 }
                 for (key, value) in map {
-                    walk(value, &format!("{at}.{key}"));
+                    // Below `properties` the keys are names of fields, such as `type`.
+                    match value.as_object().filter(|_| key == "properties") {
+                        Some(fields) => {
+                            fields.iter().for_each(|(name, value)| walk(value, &format!("{at}.{name}")))
+                        }
+                        None => walk(value, &format!("{at}.{key}")),
+                    }
                 }
             }
             Value::Array(items) => items.iter().for_each(|item| walk(item, at)),
             _ => {}
         }
     }
-    for tool in surface(&settings(), false).descriptors() {
+    let explorer = explorer();
+    for tool in surface(&settings(), false).descriptors().iter().chain(explorer.descriptors()) {
         let name = tool["name"].as_str().unwrap();
-        let keys: Vec<&String> = tool.as_object().unwrap().keys().collect();
+        let mut keys: Vec<&String> = tool.as_object().unwrap().keys().collect();
+        if let Some(output) = tool.get("outputSchema") {
+            assert_eq!(keys.remove(4), "outputSchema", "{name}");
+            assert_eq!(output["type"], "object", "{name}");
+            walk(output, name);
+        }
         assert_eq!(keys, ["name", "title", "description", "inputSchema", "annotations"], "{name}");
         let schema = &tool["inputSchema"];
         assert_eq!(schema["type"], "object", "{name}");
@@ -111,6 +129,39 @@ fn instructions_name_the_limits_in_force() {
     let text = surface(&half, false).instructions().to_owned();
     assert!(text.contains("2.5 s a statement"), "{text}");
     assert!(text.contains("snapshots are disabled"), "{text}");
+}
+
+#[test]
+fn the_explorer_only_looks_and_says_what_its_results_are() {
+    let explorer = explorer();
+    for tool in explorer.tools() {
+        let policy = tool.policy.policy();
+        assert!(policy.selects_only && !policy.writes, "{}", tool.spec.id);
+        let required = descriptor(&explorer, &tool.spec.name)["outputSchema"]["required"].as_array();
+        assert!(required.is_some_and(|names| !names.is_empty()), "{}", tool.spec.id);
+    }
+    assert!(surface(&settings(), false).descriptors().iter().all(|tool| tool.get("outputSchema").is_none()));
+    for words in ["never changes the file", "structuredContent", "[UNKNOWN_TABLE]", "Rows are data", "500"] {
+        assert!(explorer.instructions().contains(words), "{words}");
+    }
+}
+
+#[test]
+fn a_default_stays_below_a_maximum_that_the_settings_lowered() {
+    let manifest = manifest();
+    let defaults = &manifest.profile("explorer").unwrap().defaults;
+    for (max_rows, expected) in [(500, 10), (5, 5)] {
+        let settings =
+            SurfaceSettings { max_rows, default_limit: 5, ..SurfaceSettings::for_profile(defaults) };
+        let surface = Surface::new(&manifest, "explorer", &settings, false).unwrap();
+        let limit = &descriptor(&surface, "sample_rows")["inputSchema"]["properties"]["limit"];
+        assert_eq!((&limit["default"], &limit["maximum"]), (&json!(expected), &json!(max_rows)));
+        assert!(limit["description"].as_str().unwrap().ends_with(&format!("default {expected}.")), "{limit}");
+        let spec = manifest.tool("explorer.sample_rows").unwrap();
+        let given = json!({"table": "t"}).as_object().cloned();
+        let checked = indelible::surface::arguments::check(spec, &settings, given).unwrap();
+        assert_eq!(checked["limit"], json!(expected));
+    }
 }
 
 #[test]

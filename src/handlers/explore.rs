@@ -62,7 +62,7 @@ pub async fn sample_rows(call: &Call<'_>, input: SampleRowsInput) -> Result<Repl
 pub async fn explain(call: &Call<'_>, input: ExplainInput) -> Result<Reply, ToolError> {
     call.note_query(&input.query);
     note_params(call, input.params.as_ref());
-    let params = Params::from_json(input.params.as_ref())?;
+    let params = Params::from_json(input.params)?;
     match call.read(Work::Explain { sql: input.query, params }).await? {
         Answer::Plan(plan) => {
             let tree = tree(&plan);

@@ -6,6 +6,7 @@
 
 pub mod chain;
 pub mod explore;
+mod noted;
 pub mod prompts;
 pub mod query;
 pub mod resources;
@@ -15,18 +16,18 @@ pub mod search;
 pub mod snapshot;
 pub mod structured;
 pub mod view;
+mod words;
+
+pub use noted::note_params;
 
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
 use crate::error::{ErrorCode, ToolError};
-use crate::generated::{ACTION_WORDS, MANIFEST_SHA256, PolicyId};
+use crate::generated::{MANIFEST_SHA256, PolicyId};
 use crate::outcome::ProgressReporter;
-use crate::policy::Refusal;
 use crate::policy_file::PolicyFile;
 use crate::render::Caps;
 use crate::spec::model::Format;
-use crate::sqlite::fault::Fault;
-use crate::sqlite::watch::Stop;
 use crate::store::audit_log::AuditLog;
 use crate::store::reader::Reader;
 use crate::store::{Store, TurnGuard};
@@ -316,7 +317,7 @@ impl<'a> Call<'a> {
         let store = self.store()?;
         let turn = tokio::select! {
             turn = store.turn() => turn,
-            () = self.cancel.cancelled() => return Err(cancelled()),
+            () = self.cancel.cancelled() => return Err(words::cancelled()),
         };
         self.note("call", self.number);
         store.flush_audit(Duration::ZERO, Some(&turn)).await;
@@ -368,64 +369,6 @@ impl<'a> Call<'a> {
         let found = self.core.pool.read(work, &terms, &attend).await;
         matches!(found, Ok(Answer::Committed(true)))
     }
-
-    /// What ended a job, in the words of this tool.
-    fn explain(&self, error: JobError) -> ToolError {
-        match error {
-            JobError::Fault(Fault::Error(error)) => error,
-            JobError::Fault(Fault::Refused(refusal)) => self.refusal(&refusal),
-            JobError::Fault(Fault::Exists { kind, name }) => exists(&kind, &name),
-            JobError::Fault(Fault::Stopped(stop)) | JobError::Killed(stop) => self.stopped(stop),
-            JobError::Lost(words) => ToolError::new(
-                ErrorCode::WorkerLost,
-                format!("{words}; nothing was changed, other calls are not affected: try again"),
-            ),
-        }
-    }
-
-    fn refusal(&self, refusal: &Refusal) -> ToolError {
-        if self.policy.policy().selects_only && !refusal.is_of_the_file() {
-            // What is accepted was decided on the compiled statement; its first word only chooses the words.
-            let keyword = first_keyword(self.notes().query.as_deref().unwrap_or_default());
-            if !matches!(keyword.as_str(), "" | "SELECT" | "WITH" | "VALUES") {
-                return self.no_select(&keyword);
-            }
-        }
-        let narrowing = &self.core.policy_file.narrowing;
-        refusal.words(self.name, ACTION_WORDS, &|policy| {
-            let refused = refusal.kind().is_some_and(|kind| narrowing.refuses(policy, kind));
-            self.core.tool_of(policy).filter(|_| !refused)
-        })
-    }
-
-    fn no_select(&self, keyword: &str) -> ToolError {
-        let explains =
-            |tool: &&ActiveTool| tool.spec.handler == "explore.explain" && tool.spec.name != self.name;
-        let hint = match self.core.surface.tools().iter().find(explains) {
-            Some(tool) if keyword == "EXPLAIN" => format!("; use {} for a plan", tool.spec.name),
-            _ => String::new(),
-        };
-        ToolError::new(
-            ErrorCode::NotSelect,
-            format!(
-                "{} takes one SELECT, WITH ... SELECT or VALUES statement, and this is {keyword}{hint}",
-                self.name
-            ),
-        )
-    }
-
-    fn stopped(&self, stop: Stop) -> ToolError {
-        match stop {
-            Stop::Cancelled => cancelled(),
-            Stop::Deadline => ToolError::new(
-                ErrorCode::Timeout,
-                format!(
-                    "the statement ran longer than {} s and was stopped, nothing was changed; narrow it with WHERE or LIMIT, or look at EXPLAIN QUERY PLAN",
-                    self.core.settings.query_timeout.as_secs_f64()
-                ),
-            ),
-        }
-    }
 }
 
 /// Writes the gathered rows when a statement is about to read the log.
@@ -462,54 +405,7 @@ pub fn unexpected_answer() -> ToolError {
     )
 }
 
-fn cancelled() -> ToolError {
-    ToolError::new(ErrorCode::Cancelled, "the call was cancelled and nothing was changed")
-}
-
-fn exists(kind: &str, name: &str) -> ToolError {
-    let what_next = if kind == "view" {
-        "give `replace`: true to replace it, or choose another name"
-    } else {
-        "choose another name"
-    };
-    ToolError::new(ErrorCode::Refused, format!("a {kind} `{name}` exists already; {what_next}"))
-}
-
-/// The first word of a statement in upper case, comments aside.
-fn first_keyword(sql: &str) -> String {
-    let mut rest = sql;
-    loop {
-        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ';');
-        if let Some(comment) = rest.strip_prefix("--") {
-            rest = comment.split_once('\n').map_or("", |(_, after)| after);
-        } else if let Some(comment) = rest.strip_prefix("/*") {
-            rest = comment.split_once("*/").map_or("", |(_, after)| after);
-        } else {
-            return rest
-                .chars()
-                .take_while(char::is_ascii_alphabetic)
-                .take(20)
-                .collect::<String>()
-                .to_ascii_uppercase();
-        }
-    }
-}
-
 fn shortened(text: &str) -> String {
     let (short, cut) = crate::render::cap_text(text, MAX_LOGGED_QUERY);
     if cut { format!("{short}...[{} bytes]", text.len()) } else { short }
-}
-
-/// Parameters go into the log, shortened: they are part of what was done.
-pub fn note_params(call: &Call<'_>, params: Option<&Value>) {
-    const MOST: usize = 2000;
-    if let Some(params) = params.filter(|params| !params.is_null()) {
-        let text = params.to_string();
-        if text.len() <= MOST {
-            call.note("params", params.clone());
-        } else {
-            let (short, _) = crate::render::cap_text(text, MOST);
-            call.note("params_cut", short);
-        }
-    }
 }

@@ -52,7 +52,7 @@ pub async fn read(call: &Call<'_>, input: ReadInput) -> Result<Reply, ToolError>
     call.note_query(&input.query);
     call.note("limit", input.limit);
     note_params(call, input.params.as_ref());
-    let params = Params::from_json(input.params.as_ref())?;
+    let params = Params::from_json(input.params)?;
     let work = Work::Read {
         sql: input.query,
         params,
@@ -78,7 +78,7 @@ pub async fn read(call: &Call<'_>, input: ReadInput) -> Result<Reply, ToolError>
 pub async fn write(call: &Call<'_>, input: WriteInput) -> Result<Reply, ToolError> {
     call.note_query(&input.query);
     note_params(call, input.params.as_ref());
-    let params = Params::from_json(input.params.as_ref())?;
+    let params = Params::from_json(input.params)?;
     let turn = call.turn().await?;
     let changed = change(call, input.query, params, &turn).await?;
     Ok(reply(&changed, ""))
@@ -93,7 +93,7 @@ pub async fn destroy(call: &Call<'_>, input: DestroyInput) -> Result<Reply, Tool
     call.note("reason", input.reason.as_str());
     note_params(call, input.params.as_ref());
     required_text("reason", &input.reason)?;
-    let params = Params::from_json(input.params.as_ref())?;
+    let params = Params::from_json(input.params)?;
     let turn = call.turn().await?;
     call.write(Work::Check { sql: input.query.clone(), params: params.clone() }, &turn).await?;
     if call.core.settings.snapshots == 0 {

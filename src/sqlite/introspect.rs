@@ -6,8 +6,8 @@
 use super::fault::Fault;
 use super::guard::Guarded;
 use super::objects::{Catalog, quoted, text};
+use super::shown::{shown, shown_columns, shown_indexes, shown_keys};
 use crate::error::ErrorCode;
-use crate::policy::Hidden;
 use crate::policy::decide::{ObjectKind, Objects};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
@@ -161,7 +161,7 @@ impl Guarded {
     pub fn describe(&self, table: &str, count: bool) -> Result<TableDescription, Fault> {
         let bounds = self.bounds()?;
         let hidden = &bounds.hidden;
-        let found = self.in_read(|conn| {
+        self.in_read(|conn| {
             let catalog = Catalog::read(conn)?;
             let Some((name, view)) = find_table(&catalog, table) else {
                 return Ok(Err(unknown_table(table, &shown(hidden, table_names(&catalog)))));
@@ -180,8 +180,7 @@ impl Guarded {
                 view,
                 name,
             }))
-        })?;
-        found
+        })?
     }
 
     /// The stored definitions, up to about `max_bytes` of text; not those of hidden tables and their indexes
@@ -262,33 +261,6 @@ impl Guarded {
     }
 }
 
-/// The names that are not left out of lists.
-pub(super) fn shown(hidden: &Hidden, mut names: Vec<String>) -> Vec<String> {
-    names.retain(|name| !hidden.is_left_out(name));
-    names
-}
-
-/// The columns that are not hidden.
-pub(super) fn shown_columns(hidden: &Hidden, table: &str, mut columns: Vec<Column>) -> Vec<Column> {
-    columns.retain(|column| hidden.column(table, &column.name).is_none());
-    columns
-}
-
-fn shown_keys(hidden: &Hidden, table: &str, mut keys: Vec<ForeignKey>) -> Vec<ForeignKey> {
-    keys.retain(|key| {
-        let there = key.to.iter().flatten().any(|column| hidden.column(&key.table, column).is_some());
-        let here = key.from.iter().any(|column| hidden.column(table, column).is_some());
-        !here && !there && !hidden.is_left_out(&key.table)
-    });
-    keys
-}
-
-fn shown_indexes(hidden: &Hidden, table: &str, mut indexes: Vec<Index>) -> Vec<Index> {
-    indexes
-        .retain(|index| !index.columns.iter().flatten().any(|column| hidden.column(table, column).is_some()));
-    indexes
-}
-
 /// The stored name of a table or view and whether it is a view.
 pub(super) fn find_table(catalog: &Catalog, table: &str) -> Option<(String, bool)> {
     catalog.entry(table).map(|entry| (entry.name.clone(), entry.kind == ObjectKind::View))
@@ -303,7 +275,11 @@ pub(super) fn table_names(catalog: &Catalog) -> Vec<String> {
 pub(super) fn unknown_table(table: &str, names: &[String]) -> Fault {
     Fault::error(
         ErrorCode::UnknownTable,
-        format!("there is no table or view `{table}`; {}; list_tables shows them all", near(table, names)),
+        format!(
+            "there is no table or view `{}`; {}; list_tables shows them all",
+            crate::render::one_line(table, 80),
+            near(table, names)
+        ),
     )
 }
 
@@ -316,7 +292,8 @@ pub(super) fn near(wanted: &str, names: &[String]) -> String {
         .filter(|(score, _)| *score > 0.8)
         .collect();
     close.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let list = |names: Vec<&String>| names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+    let shown = |name: &&String| format!("`{}`", crate::render::one_line(name, 80));
+    let list = |names: Vec<&String>| names.iter().map(shown).collect::<Vec<_>>().join(", ");
     if names.is_empty() {
         "there are none".to_owned()
     } else if close.is_empty() {
@@ -351,13 +328,6 @@ pub(super) fn rowid_alias(columns: &[Column]) -> Option<&'static str> {
     ["rowid", "_rowid_", "oid"]
         .into_iter()
         .find(|alias| !columns.iter().any(|column| column.name.eq_ignore_ascii_case(alias)))
-}
-
-/// Whether the rowid is the value of a hidden column.
-pub(super) fn rowid_is_hidden(hidden: &Hidden, table: &str, columns: &[Column]) -> bool {
-    let keys: Vec<&Column> = columns.iter().filter(|column| column.primary_key > 0).collect();
-    matches!(keys.as_slice(), [key] if key.declared_type.eq_ignore_ascii_case("integer")
-        && hidden.column(table, &key.name).is_some())
 }
 
 pub(super) fn columns(conn: &Connection, table: &str) -> rusqlite::Result<Vec<Column>> {

@@ -108,7 +108,7 @@ impl Ledger {
             self.connection.execute_batch(level)?;
             self.power_safe = power_safe;
         }
-        self.connection.busy_timeout(wait)?;
+        super::open::wait_for_locks(&mut self.connection, wait)?;
         run(&self.connection, "BEGIN IMMEDIATE")
     }
 }

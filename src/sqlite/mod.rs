@@ -44,6 +44,7 @@ mod rows;
 pub mod sample;
 pub mod search_rows;
 pub mod seen;
+mod shown;
 pub mod stored_sql;
 pub mod tables;
 pub mod text_command;

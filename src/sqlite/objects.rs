@@ -83,7 +83,7 @@ impl Objects for Catalog {
 }
 
 /// A column of SQLite's catalog as text; what is no UTF-8 gets replacement characters, NULL is empty.
-pub(super) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+pub(in crate::sqlite) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     let bytes = row.get_ref(column)?.as_bytes_or_null().unwrap_or_default();
     Ok(bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default())
 }

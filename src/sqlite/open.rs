@@ -176,11 +176,30 @@ pub fn harden(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("PRAGMA cell_size_check=ON")
 }
 
+/// Waits for other processes' locks for up to `wait`, looking every few milliseconds. SQLite's own handler
+/// sleeps for up to 100 ms between two looks, which starves a reader beside a busy writer.
+///
+/// # Errors
+/// rusqlite's, for a connection it does not own.
+pub(super) fn wait_for_locks(connection: &mut Connection, wait: Duration) -> rusqlite::Result<()> {
+    let mut since = Instant::now();
+    connection.busy_handler(Some(move |tries: i32| {
+        if tries == 0 {
+            since = Instant::now();
+        }
+        if since.elapsed() >= wait {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(if tries < 20 { 1 } else { 5 }));
+        true
+    }))
+}
+
 /// Opens, hardens, and reads the schema once, so that whatever is wrong shows here.
 fn open(path: &Path, flags: OpenFlags, busy_timeout: Duration) -> Result<Connection, StartError> {
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let opened = Connection::open_with_flags(path, flags).and_then(|connection| {
-        connection.busy_timeout(busy_timeout)?;
+    let opened = Connection::open_with_flags(path, flags).and_then(|mut connection| {
+        wait_for_locks(&mut connection, busy_timeout)?;
         harden(&connection)?;
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
         Ok(connection)

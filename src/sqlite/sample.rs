@@ -6,12 +6,10 @@
 
 use super::fault::Fault;
 use super::guard::Guarded;
-use super::introspect::{
-    columns, find_table, real_name, rowid_alias, rowid_is_hidden, shown, shown_columns, table_names,
-    unknown_table,
-};
+use super::introspect::{columns, find_table, real_name, rowid_alias, table_names, unknown_table};
 use super::objects::{Catalog, quoted};
 use super::query::cell_of;
+use super::shown::{rowid_is_hidden, shown, shown_columns};
 use crate::policy::Policy;
 use crate::policy::decide::{ObjectKind, Objects};
 use crate::render::{Caps, DatumRows, DatumSink, Flow};

@@ -5,12 +5,10 @@
 
 use super::fault::Fault;
 use super::guard::Guarded;
-use super::introspect::{
-    Column, columns, find_table, real_name, rowid_alias, rowid_is_hidden, shown, shown_columns, table_names,
-    unknown_table,
-};
+use super::introspect::{Column, columns, find_table, real_name, rowid_alias, table_names, unknown_table};
 use super::objects::{Catalog, quoted};
 use super::query::cell_of;
+use super::shown::{rowid_is_hidden, shown, shown_columns};
 use crate::error::{ErrorCode, ToolError};
 use crate::policy::Policy;
 use crate::render::{Caps, Cell};

@@ -3,6 +3,7 @@
 //! `protocol` is what goes over the pipe, `process` the child's loop, `pool` the parent's side. A worker
 //! decides nothing about tools and never speaks MCP.
 
+mod child;
 pub mod pool;
 pub mod process;
 pub mod protocol;

@@ -3,24 +3,21 @@
 //! It gives a job to a free worker, keeps its time, passes cancellation on, and replaces a worker that
 //! overran or died. It does not know what the jobs mean.
 
-use super::protocol::{
-    Answer, FrameError, FromWorker, Job, Order, Setup, ToWorker, Work, body_length, decode, encode,
-};
+use super::child::{Worker, encoded, receive};
+use super::protocol::{Answer, FromWorker, Job, Order, Setup, ToWorker, Work};
 use crate::error::{ErrorCode, ToolError};
 use crate::policy::Narrowing;
 use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
 use crate::sqlite::fault::Fault;
 use crate::sqlite::watch::Stop;
-use std::ffi::OsStr;
 use std::io;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::Mutex as StdMutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::io::AsyncWriteExt;
+use tokio::process::ChildStdin;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -39,10 +36,6 @@ const COMMIT_GRACE: Duration = Duration::from_secs(120);
 
 /// How long a worker may take to open the file.
 const START_GRACE: Duration = Duration::from_secs(30);
-
-/// Environment a worker keeps: where temporary files go. Nothing else of the server's reaches it.
-const KEPT_ENVIRONMENT: &[&str] =
-    &["SQLITE_TMPDIR", "TMPDIR", "RUST_BACKTRACE", "LLVM_PROFILE_FILE", "SystemRoot", "TEMP", "TMP"];
 
 /// Why a job has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -375,106 +368,4 @@ impl Clock {
         self.committing = true;
         self.kill_at = Instant::now() + COMMIT_GRACE;
     }
-}
-
-/// One child process. Dropping it kills it.
-struct Worker {
-    child: Child,
-    /// Which narrowing it was set up with.
-    narrowing_changes: u64,
-    input: ChildStdin,
-    output: ChildStdout,
-    inbox: Inbox,
-}
-
-/// Bytes from a worker that are not a whole frame yet.
-#[derive(Default)]
-struct Inbox {
-    buffer: Vec<u8>,
-    taken: usize,
-}
-
-impl Worker {
-    fn spawn() -> io::Result<Self> {
-        let mut command = worker_command("worker")?;
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).kill_on_drop(true);
-        let mut child = command.spawn()?;
-        let gone = || io::Error::other("the worker has no pipe");
-        let input = child.stdin.take().ok_or_else(gone)?;
-        let output = child.stdout.take().ok_or_else(gone)?;
-        Ok(Self { child, narrowing_changes: 0, input, output, inbox: Inbox::default() })
-    }
-
-    /// The worker, unless it died while nobody looked.
-    fn if_alive(mut self) -> Option<Self> {
-        matches!(self.child.try_wait(), Ok(None)).then_some(self)
-    }
-
-    /// Sends the first message and waits for the answer to it.
-    async fn order(&mut self, order: &Order) -> io::Result<Option<FromWorker>> {
-        self.input.write_all(&encoded(order)?).await?;
-        receive(&mut self.output, &mut self.inbox).await
-    }
-}
-
-fn encoded<T: serde::Serialize>(message: &T) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    encode(message, &mut bytes).map_err(to_io)?;
-    Ok(bytes)
-}
-
-/// The next message, or none at the end. Safe to drop half-way: what was read stays in the inbox.
-async fn receive<T: serde::de::DeserializeOwned>(
-    output: &mut ChildStdout,
-    inbox: &mut Inbox,
-) -> io::Result<Option<T>> {
-    loop {
-        let bytes = inbox.buffer.get(inbox.taken..).unwrap_or_default();
-        if let Some((head, rest)) = bytes.split_first_chunk::<4>() {
-            let length = body_length(*head).map_err(to_io)?;
-            if let Some(body) = rest.get(..length) {
-                let message = decode(body).map_err(to_io)?;
-                inbox.taken += 4 + length;
-                if inbox.taken == inbox.buffer.len() {
-                    inbox.buffer.clear();
-                    inbox.taken = 0;
-                    if inbox.buffer.capacity() > 1 << 20 {
-                        inbox.buffer = Vec::new();
-                    }
-                }
-                return Ok(Some(message));
-            }
-        }
-        if output.read_buf(&mut inbox.buffer).await? == 0 {
-            return Ok(None);
-        }
-    }
-}
-
-fn to_io(error: FrameError) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, error)
-}
-
-/// A command that runs this same program, in a process group of its own (a terminal's Ctrl-C is for the
-/// server) and without the server's environment.
-///
-/// # Errors
-/// When the program's own file cannot be found.
-pub fn worker_command(subcommand: impl AsRef<OsStr>) -> io::Result<Command> {
-    // On Linux this is the running program even if its file was replaced meanwhile.
-    let program =
-        if cfg!(target_os = "linux") { PathBuf::from("/proc/self/exe") } else { std::env::current_exe()? };
-    let mut command = std::process::Command::new(program);
-    command.arg(subcommand).env_clear();
-    for name in KEPT_ENVIRONMENT {
-        if let Some(value) = std::env::var_os(name) {
-            command.env(name, value);
-        }
-    }
-    #[cfg(unix)]
-    {
-        use std::os::unix::process::CommandExt;
-        command.arg0("indelible").process_group(0);
-    }
-    Ok(Command::from(command))
 }

@@ -75,7 +75,7 @@ fn run_jobs(pipe: &Pipe, setup: &Setup) -> io::Result<()> {
 
 /// The connection a worker works on.
 enum Bench {
-    Reads(Guarded),
+    Reads(Box<Guarded>),
     Writes(Box<Writer>),
 }
 
@@ -87,7 +87,7 @@ impl Bench {
             Writer::new(guarded, setup.path.clone()).map(|writer| Self::Writes(Box::new(writer)))
         } else {
             Guarded::open(&setup.path, ConnectionKind::ReadOnly, setup.immutable, &PROTECTED, watch)
-                .map(|guarded| Self::Reads(guarded.narrowed(setup.narrowing.clone())))
+                .map(|guarded| Self::Reads(Box::new(guarded.narrowed(setup.narrowing.clone()))))
         }
     }
 

@@ -85,7 +85,7 @@ fn reads_do_not_wait_for_each_other_nor_for_a_write() {
 #[test]
 fn memory_bombs_in_every_worker_stay_under_three_hundred_megabytes_together() {
     let bench = Bench::notes();
-    let mut client = Server::on(&bench).start();
+    let mut client = Server::on(&bench).flags(&["--query-timeout", "60"]).start();
     let bombs = [
         "SELECT length(randomblob(900000000))",
         "SELECT length(hex(zeroblob(400000000)))",
@@ -106,14 +106,15 @@ fn memory_bombs_in_every_worker_stay_under_three_hundred_megabytes_together() {
     }
     let pids: Vec<u32> = std::iter::once(client.pid()).chain(children_of(client.pid())).collect();
     // The program's own pages are the same memory in each process: they count once.
-    let own = |pid: &u32| kilobytes(*pid, "RssFile:");
-    let program = pids.iter().map(own).max().unwrap();
-    let peaks: Vec<u64> = pids.iter().map(|pid| kilobytes(*pid, "VmHWM:") - own(pid)).collect();
+    let program = pids.iter().filter_map(|pid| kilobytes(*pid, "RssFile:")).max().unwrap();
+    let own_peak = |pid: &u32| Some(kilobytes(*pid, "VmHWM:")? - kilobytes(*pid, "RssFile:")?);
+    let peaks: Vec<u64> = pids.iter().filter_map(own_peak).collect();
+    assert!(peaks.len() >= 4, "the server, two readers and a writer: {peaks:?}");
     assert!(program + peaks.iter().sum::<u64>() < 300_000, "{program} kB and {peaks:?} kB");
 }
 
-fn kilobytes(pid: u32, field: &str) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find(|line| line.starts_with(field)).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+fn kilobytes(pid: u32, field: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with(field))?;
+    line.split_whitespace().nth(1)?.parse().ok()
 }

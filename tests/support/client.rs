@@ -21,6 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A server about to be started.
 pub(crate) struct Server {
     command: Command,
+    database: Option<PathBuf>,
     sockets: bool,
 }
 
@@ -34,6 +35,7 @@ impl Server {
     pub(crate) fn at(path: &Path) -> Self {
         let mut server = Self::bare();
         server.command.arg("--db").arg(path);
+        server.database = Some(path.to_owned());
         server
     }
 
@@ -45,7 +47,7 @@ impl Server {
                 command.env_remove(name);
             }
         }
-        Self { command, sockets: false }
+        Self { command, database: None, sockets: false }
     }
 
     pub(crate) fn flags<S: AsRef<OsStr>>(mut self, flags: &[S]) -> Self {
@@ -102,6 +104,8 @@ impl Server {
         gather(child.stderr.take().unwrap(), Arc::clone(&stderr));
         Client {
             child,
+            database: self.database,
+            calls: 0,
             input: Some(input),
             lines: read_lines(output),
             early: HashMap::new(),
@@ -150,6 +154,8 @@ fn error_line(stderr: &[u8]) -> String {
 /// A running server and the client's end of it. Dropping it kills the server.
 pub(crate) struct Client {
     child: Child,
+    database: Option<PathBuf>,
+    calls: i64,
     input: Option<Box<dyn Write + Send>>,
     lines: Receiver<String>,
     early: HashMap<i64, Value>,
@@ -250,6 +256,7 @@ impl Client {
     /// Sends a tool call and returns its id.
     #[track_caller]
     pub(crate) fn send_call(&mut self, tool: &str, arguments: Value) -> i64 {
+        self.calls += 1;
         self.send("tools/call", json!({"name": tool, "arguments": arguments}))
     }
 
@@ -275,9 +282,25 @@ impl Client {
         Answer::of(message, asked)
     }
 
+    /// Reads; what reads the log does so once the rows of all calls before are in it.
     #[track_caller]
     pub(crate) fn read(&mut self, sql: &str) -> Answer {
+        if ["query_log", "query_errors"].iter().any(|name| sql.contains(name)) {
+            self.wait_for_the_log();
+        }
         self.call("read_query", json!({"query": sql}))
+    }
+
+    /// The server itself waits for a tenth of a second at most, which a loaded machine may exceed.
+    fn wait_for_the_log(&self) {
+        let Some(path) = &self.database else { return };
+        let connection = rusqlite::Connection::open(path).unwrap();
+        connection.busy_timeout(Duration::from_secs(20)).unwrap();
+        let rows = "SELECT count(*) FROM query_log WHERE session = (SELECT session FROM query_log ORDER BY id DESC LIMIT 1)";
+        let there = || {
+            connection.query_row(rows, [], |row| row.get::<_, i64>(0)).is_ok_and(|rows| rows >= self.calls)
+        };
+        super::wait_until(there);
     }
 
     #[track_caller]

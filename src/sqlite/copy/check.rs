@@ -4,6 +4,7 @@
 //! indexes that disagree with their content, were so in the source too; they do not stand in the way of
 //! a snapshot, or nobody could mend them.
 
+use crate::sqlite::objects::text;
 use crate::sqlite::open;
 use rusqlite::{Connection, ErrorCode as SqliteCode};
 use std::path::Path;
@@ -26,7 +27,7 @@ pub(super) fn damage(copy: &Path) -> rusqlite::Result<Option<String>> {
 fn table_by_table(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let mut tables =
         connection.prepare("SELECT name FROM main.sqlite_schema WHERE type = 'table' AND rootpage > 0")?;
-    let names = tables.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
+    let names = tables.query_map([], |row| text(row, 0))?.collect::<Result<Vec<_>, _>>()?;
     for name in names {
         let quoted = name.replace('"', "\"\"");
         let damage = first_damage(connection, &format!("PRAGMA main.quick_check(\"{quoted}\")"))?;
@@ -41,7 +42,7 @@ fn first_damage(connection: &Connection, sql: &str) -> rusqlite::Result<Option<S
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let message: String = row.get(0)?;
+        let message = text(row, 0)?;
         if !is_about_content(&message) {
             return Ok(Some(message));
         }
