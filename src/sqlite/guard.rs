@@ -478,7 +478,8 @@ impl Judged {
         // After ANALYZE, CREATE and their like SQLite reads the statistics anew for itself; for PRAGMA
         // integrity_check virtual tables read all of theirs, and show nothing of it.
         let statistics = self.facts.structural.is_some() && decide::is_statistics(&action.object);
-        let checked = self.facts.pragma && !matches!(action.kind, ActionKind::Pragma | ActionKind::Function);
+        let checked =
+            self.checks_integrity() && !matches!(action.kind, ActionKind::Pragma | ActionKind::Function);
         if !(statistics || checked) {
             decide::at_once(self.policy, bounds, action)?;
         }
@@ -503,6 +504,14 @@ impl Judged {
             return Ok(());
         }
         Err(Refusal::action(action))
+    }
+
+    /// Whether it is PRAGMA integrity_check or quick_check. As a table-valued function they are heard of
+    /// only while it runs.
+    fn checks_integrity(&self) -> bool {
+        let checks =
+            |name: &str| ["integrity_check", "quick_check"].iter().any(|c| c.eq_ignore_ascii_case(name));
+        self.approved.iter().any(|action| action.kind == ActionKind::Pragma && checks(&action.object))
     }
 
     /// Whether an action that turns up while the audit row is written is a virtual table's own: what it

@@ -1009,4 +1009,4 @@ pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest
 pub const MANIFEST_SHA256: &str = "3b14992cc0b29ccbd099e6728b28305eb2020d6814c146a63797c04c222ce665";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
-pub const POLICY_SHA256: &str = "2682976a1cf49839de2c9337c3d0c8abd5801e0e1a5b7b3806de474500723546";
+pub const POLICY_SHA256: &str = "c4338e53e8b9b7198c70e77712d8f2e0aa739cec658238b467f62ffdc4cf6760";
