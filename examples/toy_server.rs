@@ -6,10 +6,15 @@
 mod toy;
 
 use indelible::cli::{self, PolicyQuestion, Program, Verdict};
-use indelible::config::{Profile, Settings};
+use indelible::config::{Profile, Resolved, Settings};
+use indelible::doctor::{self, Report};
 use indelible::error::{EXIT_UNREADABLE, StartError};
 use indelible::logging;
+use indelible::outcome::CallContext;
+use indelible::server::Service;
 use indelible::spec::model::Defaults;
+use indelible::sqlite::restore::{Restored, Shown, SnapshotEntry};
+use serde_json::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -61,6 +66,30 @@ impl Program for ToyProgram {
         Ok(format!("toys only, json: {}", question.json))
     }
 
+    fn snapshots(&self, _: &Settings) -> Result<Vec<SnapshotEntry>, StartError> {
+        Ok(Vec::new())
+    }
+
+    fn snapshot(&self, _: &Settings, _: &str) -> Result<Shown, StartError> {
+        Err(no_snapshots())
+    }
+
+    fn check_snapshot(&self, _: &Settings, _: &str) -> Result<SnapshotEntry, StartError> {
+        Err(no_snapshots())
+    }
+
+    async fn restore(&self, _: &Settings, _: &str, _: &str, _: CallContext) -> Result<Restored, StartError> {
+        Err(no_snapshots())
+    }
+
+    fn doctor(&self, resolved: &Resolved) -> Report {
+        doctor::examine(resolved)
+    }
+
+    fn tools(&self, _: &Settings) -> Result<Vec<Value>, StartError> {
+        Ok(Toy::default().descriptors())
+    }
+
     fn demo(&self, _: Option<PathBuf>, _: Option<&str>) -> Result<(), StartError> {
         Err(StartError::failure("toys have no demo"))
     }
@@ -68,4 +97,8 @@ impl Program for ToyProgram {
     fn worker(&self) -> Result<(), StartError> {
         Err(StartError::failure("toys do not work"))
     }
+}
+
+fn no_snapshots() -> StartError {
+    StartError::failure("toys have no snapshots")
 }

@@ -8,10 +8,13 @@ mod requests;
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
 use crate::error::{ErrorCode, StartError, ToolError};
+use crate::generated::PolicyId;
+use crate::handlers::restore::{self, RestoreInput};
 use crate::handlers::{Call, Core, Reply, dispatch};
 use crate::outcome::{CallContext, Outcome};
 use crate::policy_file;
 use crate::spec::model::{ErrorStyle, Manifest};
+use crate::sqlite::restore::Restored;
 use crate::store::audit_log::AuditLog;
 use crate::store::reader::Reader;
 use crate::store::{Store, StoreSettings};
@@ -103,6 +106,20 @@ impl App {
         };
         call.finish(&result);
         Some(self.outcome(result))
+    }
+
+    /// Restores a snapshot, whatever tools are active: what a person asks for on the command line. The call is
+    /// logged as the tool's.
+    ///
+    /// # Errors
+    /// As the tool's.
+    pub async fn restore(&self, input: RestoreInput, context: CallContext) -> Result<Restored, ToolError> {
+        let _running = Running::new(self);
+        let call =
+            Call::new(&self.core, "restore_snapshot", PolicyId::Restore, context.cancel, context.progress);
+        let result = restore::run(&call, input).await;
+        call.finish(&result.as_ref().map(|_| Reply::default()).map_err(Clone::clone));
+        result
     }
 
     /// Stops what runs, kills the workers and writes what is gathered; takes less than 400 ms.

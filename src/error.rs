@@ -13,7 +13,8 @@ pub const EXIT_OK: u8 = 0;
 pub const EXIT_FAILURE: u8 = 1;
 /// Exit status 2: a flag, an environment variable or a configuration file is wrong.
 pub const EXIT_USAGE: u8 = 2;
-/// Exit status 3 of `indelible verify`: the chain is broken, or is not the one `--expect-head` names.
+/// Exit status 3 of `indelible verify`: the chain is broken, or is not the one `--expect-head` names; and of
+/// `indelible snapshots verify`: the snapshot cannot be restored.
 pub const EXIT_BROKEN: u8 = 3;
 /// Exit status 4 of `indelible verify`: the file cannot be read as an Indelible database.
 pub const EXIT_UNREADABLE: u8 = 4;

@@ -6,25 +6,28 @@
 //!
 //! - [`error`], [`os_path`], [`spec`]: errors and exit statuses; paths in messages; the YAML model, its checks and diagnostics
 //! - `codegen`: spec to text, for build.rs and tests
-//! - [`config`], [`generated`], [`policy`], [`chain`], [`render`], [`results`], [`search`], [`surface`], [`audit`], [`outcome`]:
-//!   settings resolved once; what the build made of the YAML files; verdicts over what a statement does; the
-//!   memory's hashes; CSV; patterns and snippets; the active tools and their arguments; a call's log row,
-//!   surroundings and outcome
+//! - [`config`], [`generated`], [`policy`], [`chain`], [`clients`], [`render`], [`results`], [`search`], [`surface`], [`audit`],
+//!   [`outcome`]: settings resolved once; what the build made of the YAML files; verdicts over what a statement
+//!   does; the memory's hashes; settings of MCP clients; CSV; patterns and snippets; the active tools and their
+//!   arguments; a call's log row, surroundings and outcome
 //! - [`sqlite`]: the only place that opens a connection
 //! - [`worker`]: the processes that agent SQL runs in
 //! - [`store`], [`handlers`], [`policy_file`], [`app`]: the server's own tables; one file per family of tools; the user's
 //!   policy file; what ties them
 //! - [`server`]: the only place that names rmcp
-//! - [`logging`], [`cli`], [`demo`], [`program`]: what goes to stderr; subcommands
+//! - [`logging`], [`cli`], [`demo`], [`doctor`], [`bundle`], [`program`]: what goes to stderr; subcommands
 //!
 //! It is a library for its own binary and tests, not an API with a promise of stability.
 
 pub mod app;
 pub mod audit;
+pub mod bundle;
 pub mod chain;
 pub mod cli;
+pub mod clients;
 pub mod config;
 pub mod demo;
+pub mod doctor;
 pub mod error;
 pub mod generated;
 pub mod handlers;

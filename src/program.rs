@@ -2,21 +2,24 @@
 //!
 //! It binds `cli/` to [`App`]; it parses no flags and prints nothing.
 
-use crate::app::App;
+use crate::app::{App, surface_settings};
 use crate::cli::{PolicyQuestion, Program, Verdict};
-use crate::config::{Profile, Settings};
+use crate::config::{Profile, Resolved, Settings};
+use crate::doctor::{self, Report};
 use crate::error::{EXIT_UNREADABLE, StartError};
 use crate::generated::PolicyId;
+use crate::handlers::restore::RestoreInput;
 use crate::outcome::{
     CallContext, CompletionOf, Completions, Offers, Outcome, RequestError, ResourcePage, ResourceText,
 };
 use crate::policy_file::explain::explain;
 use crate::policy_file::{self, report};
-use crate::server::Service;
+use crate::server::{SHUTDOWN_TIME, Service};
 use crate::spec::model::ProfileSpec;
+use crate::sqlite::restore::{self, Listing, Restored, Shown, SnapshotEntry};
 use crate::sqlite::weigh::Weigher;
 use crate::store::reader::{Reader, Reading};
-use crate::surface::built_in_manifest;
+use crate::surface::{Surface, built_in_manifest};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -77,6 +80,48 @@ impl Program for Indelible {
         Ok(Verdict { text, intact: verdict.ok && expected })
     }
 
+    fn snapshots(&self, settings: &Settings) -> Result<Vec<SnapshotEntry>, StartError> {
+        restore::list(&listing(settings)).map_err(|error| StartError::failure(error.message))
+    }
+
+    fn snapshot(&self, settings: &Settings, name: &str) -> Result<Shown, StartError> {
+        restore::show(&listing(settings), name).map_err(|error| StartError::failure(error.message))
+    }
+
+    fn check_snapshot(&self, settings: &Settings, name: &str) -> Result<SnapshotEntry, StartError> {
+        restore::verify(&listing(settings), name, jiff::Timestamp::now())
+            .map_err(|error| StartError::failure(error.message))
+    }
+
+    async fn restore(
+        &self,
+        settings: &Settings,
+        name: &str,
+        reason: &str,
+        context: CallContext,
+    ) -> Result<Restored, StartError> {
+        // Opening makes the file that is not there, and nothing can be restored into that.
+        if !settings.db.exists() {
+            let message = format!("the database `{}` does not exist", settings.db.display());
+            return Err(StartError::failure(message));
+        }
+        let app = self.open(settings).await?;
+        let input = RestoreInput { name: name.to_owned(), reason: reason.to_owned() };
+        let restored = app.restore(input, context).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIME, app.shutdown()).await;
+        restored.map_err(|error| StartError::failure(error.message))
+    }
+
+    fn doctor(&self, resolved: &Resolved) -> Report {
+        doctor::examine(resolved)
+    }
+
+    fn tools(&self, settings: &Settings) -> Result<Vec<Value>, StartError> {
+        let (manifest, words) = (built_in_manifest()?, surface_settings(settings));
+        let surface = Surface::new(&manifest, &settings.profile, &words, settings.read_only)?;
+        Ok(surface.descriptors().to_vec())
+    }
+
     fn demo(&self, db: Option<PathBuf>, profile: Option<&str>) -> Result<(), StartError> {
         crate::demo::run(db, profile)
     }
@@ -112,6 +157,14 @@ impl Program for Indelible {
     fn worker(&self) -> Result<(), StartError> {
         crate::worker::process::run()
             .map_err(|error| StartError::failure(format!("the worker lost its server: {error}")))
+    }
+}
+
+fn listing(settings: &Settings) -> Listing {
+    Listing {
+        database: settings.db.clone(),
+        folder: settings.snapshot_dir.clone(),
+        busy_timeout: settings.busy_timeout,
     }
 }
 

@@ -39,7 +39,7 @@ fn names_in(folder: &Path) -> Vec<String> {
 /// What stands at the beginning of each line that shows a call, and what its answer must show.
 const SESSION: &[(&str, &str)] = &[
     ("initialize", "indelible "),
-    ("tools/list", "13 tools: read_query, "),
+    ("tools/list", "15 tools: read_query, "),
     ("get_resume_context", "# no checkpoint yet"),
     ("list_tables", "tracks,table,0,"),
     ("describe_table", "# foreign_keys"),
@@ -91,6 +91,59 @@ fn the_session_is_shown_call_by_call_and_nothing_is_left_behind() {
         assert!(line.chars().count() <= 80, "{line}");
     }
     assert_eq!(names_in(temporary.path()), Vec::<String>::new());
+}
+
+/// The explorer's.
+const EXPLORING: &[(&str, &str)] = &[
+    ("initialize", "indelible "),
+    ("tools/list", "5 tools: list_tables, "),
+    ("list_tables", "| tracks | table | 6 |"),
+    ("describe_table", "| invoices_customer | customer_id, invoice_date |"),
+    ("sample_rows", "| track | artist | genre |"),
+    ("run_query", "3 rows; more rows exist (limit 3, maximum 500)"),
+    ("run_query", "error: [NOT_SELECT] run_query takes one SELECT"),
+    ("run_query", "error: [NOT_READ_ONLY] INSERT is not allowed in run_query"),
+    ("explain_query", "Read from end to end: tracks."),
+    ("explain_query", "No table is read from end to end."),
+    ("resources/read", "\"name\": \"artists\""),
+];
+
+#[test]
+fn an_explorer_s_session_ends_with_the_file_as_it_was() {
+    let temporary = tempfile::tempdir().unwrap();
+    let kept = tempfile::tempdir().unwrap();
+    let database = kept.path().join("music.db");
+    let db = database.to_str().unwrap();
+    let output = indelible(temporary.path(), &["demo", "--profile", "explorer", "--db", db]);
+    assert_eq!(String::from_utf8(output.stderr.clone()).unwrap(), "");
+    assert_eq!(output.status.code(), Some(0));
+    let shown = text(&output);
+    let calls: Vec<&str> = shown.split("\n    -> ").skip(1).collect();
+    let names: Vec<&str> = calls.iter().map(|call| call.split_whitespace().next().unwrap()).collect();
+    assert_eq!(names, EXPLORING.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    for (call, (name, answer)) in calls.iter().zip(EXPLORING) {
+        let answered = call.split_once("\n    <- ").unwrap().1;
+        assert!(answered.contains(answer), "{name}: no {answer} in\n{answered}");
+    }
+    let file = std::fs::read(&database).unwrap();
+    let digest: String =
+        <sha2::Sha256 as sha2::Digest>::digest(&file).iter().map(|byte| format!("{byte:02x}")).collect();
+    let measured: Vec<&str> = shown.lines().filter_map(|line| line.strip_prefix("    == ")).collect();
+    assert_eq!(measured, [digest.as_str(), &digest]);
+    for line in shown.lines().filter(|line| !line.contains(db)) {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    // The file is as it was made, in rollback mode and alone in its folder; and what the closing tells works.
+    let made = temporary.path().join("made.db");
+    music_store::write(&made, &store::contents(false)).unwrap();
+    assert!(std::fs::read(&made).unwrap() == file);
+    assert_eq!(names_in(kept.path()), ["music.db"]);
+    assert!(
+        shown.contains("the agent changed nothing") && !shown.contains("only a copy was edited"),
+        "{shown}"
+    );
+    let listed = indelible(temporary.path(), &["call", "list_tables", "--profile", "explorer", "--db", db]);
+    assert!(text(&listed).contains("| track_list | view | 7 |"), "{}", text(&listed));
 }
 
 #[test]
@@ -151,7 +204,7 @@ fn a_profile_without_a_demo_is_refused() {
     let output = indelible(temporary.path(), &["demo", "--profile", "nothing"]);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(
-        stderr.starts_with("indelible: --profile `nothing`: it has no demo; there is memory"),
+        stderr.starts_with("indelible: --profile `nothing`: it has no demo; there is memory, explorer"),
         "{stderr}"
     );
     assert_eq!(output.status.code(), Some(2));

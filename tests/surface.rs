@@ -172,6 +172,7 @@ fn read_only_offers_only_what_reads_and_promises_nothing_else() {
         "describe_table",
         "get_resume_context",
         "get_schema",
+        "list_snapshots",
         "list_tables",
         "read_query",
         "search_text",
@@ -191,7 +192,8 @@ fn hints_follow_the_policy() {
     for tool in surface(&settings(), false).tools() {
         let (policy, hints) = (tool.policy.policy(), tool.spec.annotations);
         assert_eq!(hints.read_only, !policy.writes, "{}", tool.spec.id);
-        assert_eq!(hints.destructive, tool.spec.name == "destructive_query", "{}", tool.spec.id);
+        let destroys = ["destructive_query", "restore_snapshot"].contains(&tool.spec.name.as_str());
+        assert_eq!(hints.destructive, destroys, "{}", tool.spec.id);
         assert!(!hints.open_world, "{}", tool.spec.id);
     }
 }

@@ -2,9 +2,12 @@
 //!
 //! It parses and judges nothing: values are strings until `config` or the command has looked at them.
 
+use crate::clients::CLIENTS;
 use crate::config::RawArgs;
+use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
+use std::path::PathBuf;
 
 const ABOUT: &str = "Serves one SQLite file to AI agents over the Model Context Protocol";
 
@@ -23,9 +26,9 @@ variable, and that before the default. Variables that are switches take 1, 0, tr
 
 Exit statuses:
   0  done; for verify: the chain is intact
-  1  the database cannot be served, or the called tool answered with an error
+  1  the database cannot be served, the tool's answer is an error, or doctor found a problem
   2  a flag, a variable or an argument is wrong
-  3  verify: the chain is broken, or its head is not the expected one
+  3  verify: the chain is broken or has another head, or the snapshot cannot be restored
   4  verify: the file cannot be read as an Indelible database";
 
 /// The whole command line.
@@ -48,7 +51,9 @@ pub(super) enum Command {
 Examples:
   indelible call read_query --db notes.db query='SELECT * FROM notes' limit=5
   indelible call append_event --db notes.db '{\"kind\": \"decision\", \"content\": \"use WAL\"}'
+  git log -1 | indelible call append_event --db notes.db kind=commit content=@-
 
+NAME=@- takes the value from stdin, NAME=@-.FIELD a field of the JSON object on stdin.
 Exit status 1 when the tool answers with an error.")]
     Call {
         /// The tool's name
@@ -77,11 +82,76 @@ Examples:
         #[arg(long, global = true)]
         json: bool,
     },
+    /// List, show, verify and restore snapshots
+    #[command(after_help = "\
+Examples:
+  indelible snapshots list --db notes.db
+  indelible snapshots restore --db notes.db notes.db.20261130T090102.123Z.auto.db --reason 'the wrong rows were deleted'
+
+A restore brings your tables back as they were and keeps the events, checkpoints and log rows written since. It makes a \
+snapshot first, so it can be undone; clients may go on working meanwhile.
+
+Exit status 3 when verify finds that the snapshot cannot be restored.")]
+    Snapshots {
+        #[command(subcommand)]
+        action: SnapshotAction,
+    },
+    /// Look a database and its surroundings over, and say what is wrong; changes nothing
+    #[command(after_help = "\
+Each finding is ok, a note, a warning or a problem. Exit status 1 when there is a problem.
+In rollback mode writers wait while it reads.")]
+    Doctor {
+        /// Print the findings as one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what a client wants in its settings file, or put it there
+    #[command(after_help = "\
+Examples:
+  indelible config cursor --db notes.db                  prints it
+  indelible config cursor --db notes.db --write          puts it into .cursor/mcp.json
+  indelible config claude-code --db notes.db --hooks     also hooks that resume where the work stands
+
+Settings given beside --db, by flag or by variable, go along. With --write everything else in the file stays, \
+comments too, and the former text is kept beside it as .bak. Stdout gets the snippets alone.")]
+    Config {
+        /// The client
+        #[arg(value_parser = PossibleValuesParser::new(CLIENTS.iter().map(|client| client.id)))]
+        client: String,
+        /// The server's name in the client
+        #[arg(long, value_name = "NAME", default_value = "indelible")]
+        name: String,
+        /// Put it into the client's file: of this folder for claude-code, cursor and vscode, else your own
+        #[arg(long)]
+        write: bool,
+        /// The file, instead of the client's usual one
+        #[arg(long, value_name = "PATH")]
+        file: Option<PathBuf>,
+        /// Claude Code: hooks that give a session what the last one left, and remind of checkpoints
+        #[arg(long)]
+        hooks: bool,
+        /// Claude Code: also log each of your prompts as an event of kind `prompt`; events are permanent
+        #[arg(long, requires = "hooks")]
+        log_prompts: bool,
+        /// Claude Code: the file for hooks, instead of .claude/settings.local.json
+        #[arg(long, value_name = "PATH", requires = "hooks")]
+        hooks_file: Option<PathBuf>,
+    },
+    /// Write an MCP bundle, which desktop apps install by opening it
+    #[command(after_help = "\
+It holds this program and asks for the database's path. A path given with --db is what it suggests; \
+other settings go along when they are given by flag, and no variable does.")]
+    Bundle {
+        /// The file to write; an older bundle of that name is replaced
+        #[arg(long, value_name = "PATH", default_value = "indelible.mcpb")]
+        out: PathBuf,
+    },
     /// Show an agent's session on a small music store
     #[command(after_help = "\
 Examples:
-  indelible demo                  in a temporary folder that is removed at the end
-  indelible demo --db music.db    keeps the database; the file must not exist yet
+  indelible demo                       in a temporary folder that is removed at the end
+  indelible demo --db music.db         keeps the database; the file must not exist yet
+  indelible demo --profile explorer    an agent that may only look
 
 Of the settings only --db and --profile count here, and no variable does.")]
     Demo,
@@ -99,6 +169,44 @@ pub(super) enum PolicyCommand {
     Explain {
         /// The statement; --db names the database it is meant for, else an empty one is taken
         sql: String,
+    },
+}
+
+/// What to do with snapshots.
+#[derive(Debug, Subcommand)]
+pub(super) enum SnapshotAction {
+    /// List the snapshots, newest first; the verdict is from a look at their events, not at every page
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one snapshot, with the rows of its tables then and now
+    Show {
+        /// Its name, or its path in the snapshot folder
+        name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check every page and index of one snapshot
+    Verify {
+        /// Its name, or its path in the snapshot folder
+        name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Bring tables, views, indexes and triggers back as they were in a snapshot
+    Restore {
+        /// Its name, or its path in the snapshot folder
+        name: String,
+        /// Why, for the record
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
 }
 

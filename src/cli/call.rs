@@ -1,11 +1,13 @@
 //! `indelible call TOOL ...`: one tool call by the same way an agent's goes, without the protocol.
 
+use super::stdin::Stdin;
 use super::{Program, output, runtime};
 use crate::config::Settings;
 use crate::error::{EXIT_FAILURE, EXIT_OK, StartError};
 use crate::outcome::CallContext;
 use crate::server::{SHUTDOWN_TIME, Service};
 use serde_json::{Map, Value};
+use std::io::Read;
 
 /// Prints the tool's text, and returns exit status 1 when it is an error's.
 pub(super) fn call<P: Program>(
@@ -14,7 +16,7 @@ pub(super) fn call<P: Program>(
     tool: &str,
     arguments: &[String],
 ) -> Result<u8, StartError> {
-    let arguments = parse(arguments)?;
+    let arguments = parse(arguments, &mut Stdin::new(std::io::stdin()))?;
     runtime::run(async {
         let service = program.open(settings).await?;
         let context = CallContext { cancel: runtime::stop_at_signals()?, progress: None };
@@ -26,8 +28,9 @@ pub(super) fn call<P: Program>(
     })
 }
 
-/// The arguments as an object. Values by name are strings; the tool's own checks make numbers of them.
-fn parse(arguments: &[String]) -> Result<Map<String, Value>, StartError> {
+/// The arguments as an object. Values by name are strings, or stand on stdin; the tool's own checks make numbers
+/// of them.
+fn parse(arguments: &[String], stdin: &mut Stdin<impl Read>) -> Result<Map<String, Value>, StartError> {
     if let [json] = arguments
         && json.trim_start().starts_with('{')
     {
@@ -40,7 +43,7 @@ fn parse(arguments: &[String]) -> Result<Map<String, Value>, StartError> {
             let rule = "give NAME=VALUE pairs, or all arguments as one JSON object";
             return Err(StartError::usage(format!("argument `{argument}`: {rule}")));
         };
-        if object.insert(name.to_owned(), Value::from(value)).is_some() {
+        if object.insert(name.to_owned(), stdin.value(name, value)?.into()).is_some() {
             return Err(StartError::usage(format!("argument `{name}` is given twice")));
         }
     }
@@ -71,10 +74,12 @@ mod tests {
             (&["query=SELECT a=b", "x="], json!({"query": "SELECT a=b", "x": ""})),
             (&[" {\"limit\": 5}"], json!({"limit": 5})),
             (&["params=[1,2]"], json!({"params": "[1,2]"})),
+            (&["a=@-", "b=@-.x"], json!({"a": "{\"x\": 1}", "b": "1"})),
         ];
         for (arguments, expected) in rows {
             let arguments: Vec<String> = arguments.iter().map(|a| (*a).to_owned()).collect();
-            assert_eq!(parse(&arguments).map(Value::from), Ok(expected.clone()));
+            let mut stdin = Stdin::new(&b"{\"x\": 1}\n"[..]);
+            assert_eq!(parse(&arguments, &mut stdin).map(Value::from), Ok(expected.clone()));
         }
         let rows: &[(&[&str], &str)] = &[
             (&["x"], "argument `x`: give NAME=VALUE pairs, or all arguments as one JSON object"),
@@ -84,7 +89,8 @@ mod tests {
         ];
         for (arguments, expected) in rows {
             let arguments: Vec<String> = arguments.iter().map(|a| (*a).to_owned()).collect();
-            assert_eq!(parse(&arguments), Err(StartError::usage(*expected)));
+            let mut stdin = Stdin::new(&b""[..]);
+            assert_eq!(parse(&arguments, &mut stdin), Err(StartError::usage(*expected)));
         }
     }
 

@@ -6,25 +6,34 @@
 //! # Layout
 //!
 //! - `args`: the commands and their help; `usage`: clap's errors in our words
-//! - `serve`, `call`, `verify`, `policy`, `completions`: one file a command
-//! - `output`, `runtime`: what they share
+//! - `serve`, `call`, `verify`, `policy`, `snapshots`, `doctor`, `client_config`, `bundle`, `completions`: one file a command
+//! - `output`, `runtime`, `stdin`: what they share
 
 mod args;
+mod bundle;
 mod call;
+mod client_config;
 mod completions;
+mod doctor;
 mod output;
 mod policy;
 mod runtime;
 mod serve;
+mod snapshots;
+mod stdin;
 mod usage;
 mod verify;
 
-use crate::config::{self, Profile, Settings};
+use crate::config::{self, Profile, Resolved, Settings};
+use crate::doctor::Report;
 use crate::error::{EXIT_OK, StartError};
 use crate::logging;
+use crate::outcome::CallContext;
 use crate::server::Service;
+use crate::sqlite::restore::{Restored, Shown, SnapshotEntry};
 use args::{Cli, Command};
 use clap::Parser;
+use serde_json::Value;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -49,6 +58,45 @@ pub trait Program {
     /// # Errors
     /// The file cannot be read as an Indelible database; exit status 4.
     fn verify(&self, settings: &Settings, expect_head: Option<&str>) -> Result<Verdict, StartError>;
+
+    /// The snapshots of the database, newest first.
+    ///
+    /// # Errors
+    /// The database cannot be read; exit status 1.
+    fn snapshots(&self, settings: &Settings) -> Result<Vec<SnapshotEntry>, StartError>;
+
+    /// One snapshot and the rows of its tables.
+    ///
+    /// # Errors
+    /// There is none of this name, or the database cannot be read; exit status 1.
+    fn snapshot(&self, settings: &Settings, name: &str) -> Result<Shown, StartError>;
+
+    /// One snapshot, checked from end to end.
+    ///
+    /// # Errors
+    /// As [`Program::snapshot`].
+    fn check_snapshot(&self, settings: &Settings, name: &str) -> Result<SnapshotEntry, StartError>;
+
+    /// Restores a snapshot. Runs inside a tokio runtime of one thread.
+    ///
+    /// # Errors
+    /// Nothing was restored; exit status 1.
+    fn restore(
+        &self,
+        settings: &Settings,
+        name: &str,
+        reason: &str,
+        context: CallContext,
+    ) -> impl Future<Output = Result<Restored, StartError>>;
+
+    /// Looks the database over and changes nothing.
+    fn doctor(&self, resolved: &Resolved) -> Report;
+
+    /// The tools that a server with these settings would offer, as in tools/list; opens no database.
+    ///
+    /// # Errors
+    /// As [`Program::open`] says of settings.
+    fn tools(&self, settings: &Settings) -> Result<Vec<Value>, StartError>;
 
     /// Shows an agent's session with a profile's tools on a small database, at this path or in a temporary
     /// folder; without a profile, with the default one's.
@@ -107,11 +155,12 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
         Err(error) => return usage::answer(&error),
     };
     let environment = |name: &str| std::env::var_os(name);
-    let settings = || {
-        let settings = config::resolve(&cli.raw, environment, &program.profiles())?;
-        logging::start(settings.verbosity);
-        Ok(settings)
+    let resolved = || {
+        let resolved = config::resolve_with_origins(&cli.raw, environment, &program.profiles())?;
+        logging::start(resolved.settings.verbosity);
+        Ok(resolved)
     };
+    let settings = || resolved().map(|resolved| resolved.settings);
     match cli.command {
         None => serve::serve(program, &settings()?),
         Some(Command::Call { tool, arguments }) => call::call(program, &settings()?, &tool, &arguments),
@@ -121,6 +170,13 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
         Some(Command::Policy { command, json }) => {
             policy::policy(program, &cli.raw, environment, command, json)
         }
+        Some(Command::Snapshots { action }) => snapshots::snapshots(program, &settings()?, action),
+        Some(Command::Doctor { json }) => doctor::doctor(program, &resolved()?, json),
+        Some(Command::Config { client, name, write, file, hooks, log_prompts, hooks_file }) => {
+            let wanted = client_config::Wanted { client, name, write, file, hooks, log_prompts, hooks_file };
+            client_config::config(program, &resolved()?, &wanted)
+        }
+        Some(Command::Bundle { out }) => bundle::bundle(program, &cli.raw, &out),
         Some(Command::Demo) => {
             logging::start(cli.raw.verbose);
             program.demo(config::database_flag(&cli.raw, environment)?, cli.raw.profile.as_deref())?;

@@ -4,12 +4,15 @@
 //!
 //! - `raw`: the flags as given, strings that nobody has judged yet
 //! - `resolve`: judges them; pure, so that a table of cases tests it
+//! - `origin`: where each came from, and the flags that give them again
 //!
 //! It opens no file and creates no folder.
 
+mod origin;
 mod raw;
 mod resolve;
 mod value;
 
+pub use origin::{Origin, Resolved, Setting};
 pub use raw::RawArgs;
-pub use resolve::{Profile, Settings, database_flag, resolve};
+pub use resolve::{Profile, Settings, database_flag, resolve, resolve_with_origins};

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Settings")]
 pub struct RawArgs {
-    /// The SQLite file to serve; created with its folders if absent [INDELIBLE_DB]
+    /// The SQLite file to serve; created with its folders if absent, but for profiles that only read [INDELIBLE_DB]
     #[arg(long, value_name = "PATH", global = true)]
     pub db: Option<OsString>,
 
@@ -22,8 +22,8 @@ pub struct RawArgs {
     #[arg(long, global = true)]
     pub read_only: bool,
 
-    /// Read a file that nobody writes while it is served, without locks and without -wal and -shm beside it;
-    /// for profiles that only read [INDELIBLE_IMMUTABLE]
+    /// Read a file that nobody writes while it is served, without locks; only for profiles that only read.
+    /// Without it, SQLite makes -wal and -shm beside a file in WAL mode by itself [INDELIBLE_IMMUTABLE]
     #[arg(long, global = true)]
     pub immutable: bool,
 

@@ -3,10 +3,12 @@
 //! Pure but for the current folder, which makes relative paths absolute. It does not look whether
 //! a path exists.
 
+use super::origin::{self, Resolved};
 use super::raw::RawArgs;
 use super::value::Given;
 use crate::error::StartError;
 use crate::spec::model::Defaults;
+use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -78,7 +80,29 @@ pub fn resolve(
     env: impl Fn(&str) -> Option<OsString>,
     profiles: &[Profile],
 ) -> Result<Settings, StartError> {
-    let sources = Sources { env };
+    resolve_with_origins(raw, env, profiles).map(|resolved| resolved.settings)
+}
+
+/// The same, with where each setting came from.
+///
+/// # Errors
+/// As [`resolve`].
+pub fn resolve_with_origins(
+    raw: &RawArgs,
+    env: impl Fn(&str) -> Option<OsString>,
+    profiles: &[Profile],
+) -> Result<Resolved, StartError> {
+    let sources = Sources { env, seen: RefCell::default() };
+    let settings = judge(raw, &sources, profiles)?;
+    let listed = origin::listed(raw, &settings, &sources.seen.into_inner());
+    Ok(Resolved { settings, listed })
+}
+
+fn judge<E: Fn(&str) -> Option<OsString>>(
+    raw: &RawArgs,
+    sources: &Sources<E>,
+    profiles: &[Profile],
+) -> Result<Settings, StartError> {
     let home = (sources.env)("HOME");
     let home = home.as_deref();
 
@@ -166,11 +190,19 @@ const MOST: u64 = 2_147_483_647;
 /// Where settings come from.
 struct Sources<E> {
     env: E,
+    /// What was given, by the flag that asks for it.
+    seen: RefCell<Vec<(String, Given)>>,
 }
 
 impl<E: Fn(&str) -> Option<OsString>> Sources<E> {
     /// The flag's text, or else its variable's; an empty variable is as none.
     fn given(&self, flag: &str, text: Option<&OsStr>) -> Option<Given> {
+        let given = self.flag_or_variable(flag, text)?;
+        self.seen.borrow_mut().push((flag.to_owned(), given.clone()));
+        Some(given)
+    }
+
+    fn flag_or_variable(&self, flag: &str, text: Option<&OsStr>) -> Option<Given> {
         if let Some(text) = text {
             return Some(Given { name: format!("--{flag}"), text: text.to_owned() });
         }
@@ -216,4 +248,4 @@ impl<E: Fn(&str) -> Option<OsString>> Sources<E> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -115,6 +115,17 @@ impl Client {
         Ok(Answer { text: texts.join("\n"), is_error })
     }
 
+    /// The text of a resource.
+    ///
+    /// # Errors
+    /// Exit status 1: the server does not answer, or refuses.
+    pub fn read(&mut self, uri: &str) -> Result<String, StartError> {
+        let result = self.request("resources/read", &json!({"uri": uri}))?;
+        let contents = result.get("contents").and_then(Value::as_array).into_iter().flatten();
+        let texts: Vec<&str> = contents.filter_map(|part| part.get("text")?.as_str()).collect();
+        Ok(texts.join("\n"))
+    }
+
     /// Ends the server as a client does, by closing its input; returns the last lines it wrote to stderr.
     ///
     /// # Errors

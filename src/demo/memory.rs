@@ -296,6 +296,8 @@ head hash elsewhere, and `indelible verify --expect-head HASH` finds even that."
         },
     ],
     connect: "claude mcp add indelible -- indelible --db ~/agent.db",
+    again: "indelible demo --db music.db",
+    kept: "The database is kept as the agent left it; only a copy was edited. Look into it:",
     look: &[
         "indelible verify --db {db}",
         "indelible call get_resume_context --db {db}",

@@ -5,12 +5,13 @@
 //!
 //! # Layout
 //!
-//! - `show`, `memory`: what a demo is made of; the memory profile's scenes
+//! - `show`, `memory`, `explorer`: what a demo is made of; the scenes of each profile
 //! - `store`, `words`: the music store's rows
 //! - `client`: the MCP client; `page`: how it looks on stdout; `folder`: the temporary folder
 //! - here: the scenes are played
 
 pub mod client;
+mod explorer;
 mod folder;
 mod memory;
 pub mod page;
@@ -24,12 +25,13 @@ use crate::sqlite::{music_store, outsider};
 use client::Client;
 use folder::Folder;
 use page::{Halt, Page};
+use sha2::{Digest, Sha256};
 use show::{Act, Ends, Scene, Show};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 /// The demos there are; the first is the default.
-static SHOWS: &[&Show] = &[&memory::SHOW];
+static SHOWS: &[&Show] = &[&memory::SHOW, &explorer::SHOW];
 
 /// Shows the session of a profile on stdout, on a new database at `db` or in a temporary folder.
 ///
@@ -65,7 +67,7 @@ fn play<W: Write>(show: &Show, kept: Option<&Path>, page: &mut Page<W>) -> Resul
     }
     music_store::write(&database, &store::contents(show.wal))?;
     page.paragraph(show.opening)?;
-    let mut stage = Stage { show, folder: &folder, database: &database, server: None };
+    let mut stage = Stage { show, folder: &folder, database: &database, server: None, fingerprint: None };
     for part in show.parts {
         page.headline(part.headline)?;
         for scene in part.scenes {
@@ -87,6 +89,8 @@ struct Stage<'a> {
     folder: &'a Folder,
     database: &'a Path,
     server: Option<Client>,
+    /// Of the database file, when it was last taken.
+    fingerprint: Option<String>,
 }
 
 impl Stage<'_> {
@@ -112,6 +116,24 @@ impl Stage<'_> {
                 }
                 Err(StartError::failure(format!("the demo expected another answer of `{tool}`: {ends:?}"))
                     .into())
+            }
+            Act::Read { uri, contains, lines } => {
+                page.sent("resources/read", Some(&serde_json::json!({"uri": uri})))?;
+                let text = self.server()?.read(uri)?;
+                page.answered(&text, false, *lines)?;
+                if text.contains(contains) {
+                    return Ok(());
+                }
+                Err(StartError::failure(format!("the demo expected `{contains}` in `{uri}`")).into())
+            }
+            Act::Fingerprint => {
+                let now = fingerprint(self.database)?;
+                page.measured(&now)?;
+                let before = self.fingerprint.replace(now.clone());
+                if before.is_none_or(|before| before == now) {
+                    return Ok(());
+                }
+                Err(StartError::failure("the database file is not what it was before".to_owned()).into())
             }
             Act::Restart => self.start(self.database, page),
             Act::Tamper(statements) => {
@@ -148,18 +170,23 @@ impl Stage<'_> {
     }
 }
 
+/// The SHA-256 of a file, in hex.
+fn fingerprint(path: &Path) -> Result<String, StartError> {
+    let bytes = std::fs::read(path)
+        .map_err(|error| StartError::failure(format!("cannot read `{}`: {error}", path.display())))?;
+    Ok(Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 /// What to do next.
 fn close<W: Write>(show: &Show, kept: Option<&Path>, page: &mut Page<W>) -> Result<(), Halt> {
     page.headline("YOUR TURN")?;
     match kept {
         None => {
             page.paragraph("What the demo made is removed again. This keeps its database, to look into:")?;
-            page.commands(&["indelible demo --db music.db"])?;
+            page.commands(&[show.again])?;
         }
         Some(database) => {
-            page.paragraph(
-                "The database is kept as the agent left it; only a copy was edited. Look into it:",
-            )?;
+            page.paragraph(show.kept)?;
             let shown = quoted_for_shell(database);
             let commands: Vec<String> =
                 show.look.iter().map(|command| command.replace("{db}", &shown)).collect();

@@ -101,6 +101,14 @@ impl<W: Write> Page<W> {
         self.write(&format!("{}\n", lines.join("\n")))
     }
 
+    /// What somebody sees who looks at the file itself.
+    ///
+    /// # Errors
+    /// The page cannot be written.
+    pub fn measured(&mut self, text: &str) -> Result<(), Halt> {
+        self.write(&format!("{INDENT}== {text}\n"))
+    }
+
     /// What the server answers, at most this many lines of it; JSON spaced out.
     ///
     /// # Errors

@@ -17,6 +17,10 @@ pub struct Show {
     pub parts: &'static [Part],
     /// The command that gives the server to one's own client.
     pub connect: &'static str,
+    /// The command that shows the demo again and keeps its database.
+    pub again: &'static str,
+    /// What is said about a database that was kept, in front of the commands to look into it.
+    pub kept: &'static str,
     /// Commands to look into a database that was kept; `{db}` is its path.
     pub look: &'static [&'static str],
 }
@@ -57,6 +61,18 @@ pub enum Act {
         /// Lines of the answer to show at most.
         lines: usize,
     },
+    /// The agent's program reads a resource. Text without `contains` ends the demo with an error.
+    Read {
+        /// Its URI.
+        uri: &'static str,
+        /// What its text must contain.
+        contains: &'static str,
+        /// Lines of it to show at most.
+        lines: usize,
+    },
+    /// The SHA-256 of the database file is shown. From the second time on, another one than before ends the
+    /// demo with an error.
+    Fingerprint,
     /// The server is stopped, and a new one started on the same file for a new session.
     Restart,
     /// The server is stopped, the statements are run on a copy of the file without it, and a new server is

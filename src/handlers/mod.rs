@@ -10,6 +10,7 @@ mod noted;
 pub mod prompts;
 pub mod query;
 pub mod resources;
+pub mod restore;
 pub mod rows;
 pub mod schema;
 pub mod search;

@@ -7,8 +7,9 @@ use super::{Call, Reply, required_text};
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::copy::{SnapshotDone, SnapshotKind, SnapshotRequest};
 
-/// Manual snapshots kept when `--snapshots 0` turns off the automatic ones.
-const MANUAL_KEPT: u64 = 5;
+/// Snapshots kept when `--snapshots 0` turns off the automatic ones before destructive calls: those made by hand,
+/// and those made before a restore.
+pub(super) const KEPT_ANYWAY: u64 = 5;
 
 /// Arguments of [`take`].
 pub struct TakeInput {
@@ -42,7 +43,7 @@ impl Call<'_> {
     pub async fn snapshot(&self, kind: SnapshotKind) -> Result<SnapshotDone, ToolError> {
         let settings = &self.core.settings;
         let kept = match (kind, settings.snapshots) {
-            (SnapshotKind::Manual, 0) => MANUAL_KEPT,
+            (SnapshotKind::Manual, 0) => KEPT_ANYWAY,
             (_, kept) => kept,
         };
         let request = SnapshotRequest {

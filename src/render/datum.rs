@@ -23,29 +23,52 @@ impl Datum {
     /// `<blob N bytes>`; and whether it was cut.
     #[must_use]
     pub fn of(value: Cell<'_>, max_chars: usize) -> (Self, bool) {
+        let (datum, left_out) = Self::counted(value, max_chars);
+        (datum, left_out > 0)
+    }
+
+    /// The same with the number of characters left out.
+    fn counted(value: Cell<'_>, max_chars: usize) -> (Self, usize) {
         match value {
-            Cell::Null => (Self::Null, false),
-            Cell::Integer(number) => (Self::Integer(number), false),
-            Cell::Real(number) => (Self::Real(number), false),
-            Cell::Blob(bytes) => (Self::Text(format!("<blob {bytes} bytes>")), false),
+            Cell::Null => (Self::Null, 0),
+            Cell::Integer(number) => (Self::Integer(number), 0),
+            Cell::Real(number) => (Self::Real(number), 0),
+            Cell::Blob(bytes) => (Self::Text(format!("<blob {bytes} bytes>")), 0),
             Cell::Text(text) => {
                 let shown = cell::shown(text, max_chars);
-                match shown.left_out {
-                    0 => (Self::Text(shown.text.into_owned()), false),
-                    left_out => (Self::Text(format!("{}...[+{left_out} chars]", shown.text)), true),
-                }
+                let mut text = shown.text.into_owned();
+                text.push_str(&mark(shown.left_out));
+                (Self::Text(text), shown.left_out)
             }
         }
     }
 
-    /// About how many bytes it takes in a result.
+    /// How many bytes it takes in a result at most, as JSON and as Markdown.
     #[must_use]
     pub fn width(&self) -> usize {
         match self {
             Self::Null => 4,
-            Self::Integer(_) | Self::Real(_) => 12,
-            Self::Text(text) => text.len() + 2,
+            // A sign, and quotes where it is shown as a string.
+            Self::Integer(number) => 4 + number.unsigned_abs().checked_ilog10().unwrap_or(0) as usize,
+            Self::Real(_) => 24,
+            Self::Text(text) => text.chars().map(char_width).sum::<usize>() + 2,
         }
+    }
+}
+
+/// What stands behind a text of which characters were left out.
+fn mark(left_out: usize) -> String {
+    if left_out == 0 { String::new() } else { format!("...[+{left_out} chars]") }
+}
+
+/// Bytes of a character, escaped as JSON or as Markdown needs it, whichever is longer.
+fn char_width(c: char) -> usize {
+    match c {
+        '|' | '`' | '\\' | '"' | '\t' => 2,
+        '\n' | '\r' => 3,
+        '\0'..='\u{1f}' => 6,
+        c if c.is_control() => 3,
+        c => c.len_utf8(),
     }
 }
 
@@ -64,13 +87,16 @@ pub struct DatumRows {
     pub cells_cut: u64,
 }
 
+/// Bytes between two cells: `, ` and quotes, or ` | `.
+const BETWEEN: usize = 3;
+
 /// Collects rows as data under the caps.
 #[derive(Debug)]
 pub struct DatumSink {
     caps: Caps,
     result: DatumRows,
-    row: Vec<Datum>,
-    row_cells_cut: u64,
+    /// Each with the number of characters left out of it.
+    row: Vec<(Datum, usize)>,
     bytes: usize,
     full: bool,
 }
@@ -81,31 +107,32 @@ impl DatumSink {
     pub fn new(columns: Vec<String>, caps: Caps) -> Self {
         let share = share(caps.max_result_bytes, columns.len());
         let mut result = DatumRows::default();
+        let mut bytes = 0;
         for name in columns {
-            let most = caps.max_cell_chars.min(share);
-            let (shown, cut) = Datum::of(Cell::Text(name.as_bytes()), most);
-            result.cells_cut += u64::from(cut);
-            result.columns.push(match shown {
+            let mut shown = Datum::counted(Cell::Text(name.as_bytes()), caps.max_cell_chars);
+            shorten(&mut shown, share);
+            // Below each name stands a rule.
+            bytes += shown.0.width() + BETWEEN + 6;
+            result.cells_cut += u64::from(shown.1 > 0);
+            result.columns.push(match shown.0 {
                 Datum::Text(text) => text,
                 _ => name,
             });
         }
-        let bytes = result.columns.iter().map(|name| name.len() + 3).sum();
-        Self { caps, result, row: Vec::new(), row_cells_cut: 0, bytes, full: false }
+        Self { caps, result, row: Vec::new(), bytes, full: false }
     }
 
     /// Adds a cell to the row under way.
     pub fn cell(&mut self, value: Cell<'_>) {
-        let (datum, cut) = Datum::of(value, self.caps.max_cell_chars);
-        self.row_cells_cut += u64::from(cut);
-        self.row.push(datum);
+        self.row.push(Datum::counted(value, self.caps.max_cell_chars));
     }
 
     /// Ends the row. One that does not fit is left out, but for the first, whose cells are cut to fit.
     pub fn end_row(&mut self) -> Flow {
         let mut row = std::mem::take(&mut self.row);
-        let cells_cut = std::mem::take(&mut self.row_cells_cut);
-        let width = |row: &[Datum]| row.iter().map(|datum| datum.width() + 3).sum::<usize>();
+        let width = |row: &[(Datum, usize)]| {
+            row.iter().map(|(datum, _)| datum.width() + BETWEEN).sum::<usize>() + BETWEEN
+        };
         let left = self.caps.max_result_bytes.saturating_sub(self.bytes);
         let mut needed = width(&row);
         if needed > left {
@@ -115,14 +142,14 @@ impl DatumSink {
                 return Flow::Full;
             }
             let share = share(left, row.len());
-            for datum in &mut row {
-                shorten(datum, share);
+            for cell in &mut row {
+                shorten(cell, share);
             }
             needed = width(&row);
         }
         self.bytes += needed;
-        self.result.cells_cut += cells_cut;
-        self.result.rows.push(row);
+        self.result.cells_cut += row.iter().map(|(_, left_out)| u64::from(*left_out > 0)).sum::<u64>();
+        self.result.rows.push(row.into_iter().map(|(datum, _)| datum).collect());
         if self.full { Flow::Full } else { Flow::Continue }
     }
 
@@ -145,14 +172,21 @@ fn share(bytes: usize, columns: usize) -> usize {
     (bytes / columns.max(1)).saturating_sub(24)
 }
 
-fn shorten(datum: &mut Datum, bytes: usize) {
-    if let Datum::Text(text) = datum
-        && text.len() > bytes
-    {
-        // A character takes up to four bytes.
-        let (shorter, _) = Datum::of(Cell::Text(text.as_bytes()), bytes / 4);
-        *datum = shorter;
+/// Leaves of a text what takes at most `bytes`, the mark aside.
+fn shorten(cell: &mut (Datum, usize), bytes: usize) {
+    if cell.0.width() <= bytes {
+        return;
     }
+    let (Datum::Text(text), left_out) = cell else { return };
+    text.truncate(text.len().saturating_sub(mark(*left_out).len()));
+    let mut width = 2;
+    let fits = |c: &char| {
+        width += char_width(*c);
+        width <= bytes
+    };
+    let kept: String = text.chars().take_while(fits).collect();
+    *left_out += text.chars().count() - kept.chars().count();
+    *text = kept + &mark(*left_out);
 }
 
 #[cfg(test)]
@@ -183,5 +217,32 @@ mod tests {
         assert_eq!(result.rows.len(), 1);
         assert!(result.rows[0].iter().map(Datum::width).sum::<usize>() <= 400);
         assert_eq!(result.rows[0][1], Datum::Integer(7));
+    }
+
+    #[test]
+    fn a_cell_that_is_cut_twice_says_how_much_is_missing_in_all() {
+        let mut sink =
+            DatumSink::new(vec!["a".to_owned()], Caps { max_result_bytes: 100, max_cell_chars: 90 });
+        sink.cell(Cell::Text(&[b'x'; 1000]));
+        sink.end_row();
+        let Datum::Text(text) = &sink.finish(false).rows[0][0] else { panic!() };
+        let kept = text.bytes().take_while(|byte| *byte == b'x').count();
+        assert_eq!(*text, format!("{}...[+{} chars]", "x".repeat(kept), 1000 - kept));
+        assert!((30..90).contains(&kept), "{text}");
+    }
+
+    #[test]
+    fn escapes_count() {
+        use crate::{render::markdown, results::json_value};
+        for text in ["|`\\\"", "\n\r\t", "\u{1}\u{7f}\u{85}", "\u{2028}žx"] {
+            let (datum, _) = Datum::of(Cell::Text(text.as_bytes()), 100);
+            let json = json_value(datum.clone());
+            let shown = markdown::cell(&json).len().max(json.to_string().len());
+            assert!(shown <= datum.width(), "{text:?}: {shown} > {}", datum.width());
+        }
+        for number in [0, 9, -10, i64::MAX, i64::MIN] {
+            let width = Datum::Integer(number).width();
+            assert!(json_value(Datum::Integer(number)).to_string().len() <= width, "{number}");
+        }
     }
 }

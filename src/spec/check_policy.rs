@@ -24,8 +24,12 @@ const NEVER: &[&str] = &[
 const CONNECTIONS: &[(&str, Connection)] =
     &[("read_only", Connection::ReadOnly), ("read_write", Connection::ReadWrite), ("none", Connection::None)];
 
-const WORK: &[(&str, ServerWork)] =
-    &[("look", ServerWork::Look), ("append", ServerWork::Append), ("copy", ServerWork::Copy)];
+const WORK: &[(&str, ServerWork)] = &[
+    ("look", ServerWork::Look),
+    ("append", ServerWork::Append),
+    ("copy", ServerWork::Copy),
+    ("replace", ServerWork::Replace),
+];
 
 /// Checks the whole file. The result is complete only when no diagnostics come with it.
 pub fn check_policy(file: &str, raw: &RawPolicyFile, positions: &Positions) -> (PolicyFile, Vec<Diagnostic>) {
@@ -184,7 +188,7 @@ fn check_connection(
             }
             if spec.server_does == ServerWork::Nothing {
                 let message = format!(
-                    "{what} has connection `none`; say in `server_does` what the server does: `look`, `append` or `copy`"
+                    "{what} has connection `none`; say in `server_does` what the server does: `look`, `append`, `copy` or `replace`"
                 );
                 report.value(path, message);
             }

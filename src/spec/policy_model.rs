@@ -73,6 +73,8 @@ pub enum ServerWork {
     Append,
     /// It writes a copy beside the database.
     Copy,
+    /// It replaces everything but its own tables.
+    Replace,
 }
 
 /// The words of one action.
@@ -112,14 +114,14 @@ impl PolicySpec {
     /// Whether anything can change under it, a file beside the database included.
     #[must_use]
     pub fn writes(&self) -> bool {
-        matches!(self.server_does, ServerWork::Append | ServerWork::Copy)
+        matches!(self.server_does, ServerWork::Append | ServerWork::Copy | ServerWork::Replace)
             || self.actions.iter().any(|action| action.writes())
     }
 
     /// Whether it can delete or overwrite what was there before.
     #[must_use]
     pub fn can_lose(&self) -> bool {
-        self.actions.iter().any(|action| action.can_lose())
+        self.server_does == ServerWork::Replace || self.actions.iter().any(|action| action.can_lose())
     }
 }
 

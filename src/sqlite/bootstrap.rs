@@ -90,7 +90,7 @@ fn checkpoint_hashes(transaction: &Transaction<'_>) -> rusqlite::Result<Vec<(i64
 }
 
 /// What making the tables needs and no more. Nothing may run through a trigger or a view of the file.
-fn only_our_own(context: AuthContext<'_>) -> Authorization {
+pub(super) fn only_our_own(context: AuthContext<'_>) -> Authorization {
     let table =
         |name: &str| tables::TABLES.contains(&name) || matches!(name, "sqlite_master" | "sqlite_schema");
     let allowed = context.accessor.is_none()

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 
 /// `SQLITE_READONLY_ROLLBACK`: a hot journal must be rolled back and may not be
 /// (<https://sqlite.org/rescode.html#readonly_rollback>).
-const READONLY_ROLLBACK: i32 = 776;
+pub(super) const READONLY_ROLLBACK: i32 = 776;
 /// `SQLITE_READONLY_RECOVERY`: the same for a WAL (<https://sqlite.org/rescode.html#readonly_recovery>).
-const READONLY_RECOVERY: i32 = 264;
+pub(super) const READONLY_RECOVERY: i32 = 264;
 /// `SQLITE_READONLY_CANTINIT`: no -shm can be made (<https://sqlite.org/rescode.html#readonly_cantinit>).
-const READONLY_CANTINIT: i32 = 1288;
+pub(super) const READONLY_CANTINIT: i32 = 1288;
 /// `SQLITE_READONLY_DIRECTORY`: no -wal can be made (<https://sqlite.org/rescode.html#readonly_directory>).
-const READONLY_DIRECTORY: i32 = 1544;
+pub(super) const READONLY_DIRECTORY: i32 = 1544;
 
 /// True if there is nothing at `path` yet, or an empty file (SQLite takes both for a new database).
 ///
@@ -60,6 +60,34 @@ pub fn writable_folder(path: &Path) -> Result<(), StartError> {
             folder.display()
         ))),
     }
+}
+
+/// Whatever belongs to the database is in its file: with `immutable=1` SQLite looks at no `-wal` and no
+/// journal (<https://sqlite.org/uri.html#uriimmutable>), and would read old or torn pages.
+///
+/// # Errors
+/// There is a WAL that is not empty, or a journal that is not finished.
+pub fn nothing_pending(path: &Path) -> Result<(), StartError> {
+    let beside = |ending: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    };
+    let wal = std::fs::metadata(beside("-wal")).is_ok_and(|found| found.len() > 0);
+    // A journal that is done with is empty, or its header is zeroed (https://sqlite.org/fileformat.html#the_rollback_journal).
+    let mut first = [0_u8; 1];
+    let journal = std::fs::File::open(beside("-journal"))
+        .and_then(|mut journal| journal.read(&mut first))
+        .is_ok_and(|read| read == 1 && first != [0]);
+    let ending = match (wal, journal) {
+        (false, false) => return Ok(()),
+        (true, _) => "-wal",
+        (false, true) => "-journal",
+    };
+    Err(StartError::failure(format!(
+        "the database `{}` has changes in its `{ending}` that --immutable would not see; open and close it once with a program that may write to it, such as `sqlite3`, or leave --immutable out",
+        path.display()
+    )))
 }
 
 /// Whether SQLite gave up waiting for a lock.
@@ -107,7 +135,7 @@ pub fn sqlite_error(path: &Path, error: &rusqlite::Error) -> StartError {
             if matches!(extended_code(error), READONLY_ROLLBACK | READONLY_RECOVERY) =>
         {
             format!(
-                "the database `{shown}` holds a transaction that was cut off and must be rolled back first; open it once without --read-only"
+                "the database `{shown}` holds a transaction that was cut off and must be rolled back before it can be read; open it once with a program that may write to it, such as `sqlite3` or this one with --profile memory, then start again"
             )
         }
         Some(SqliteCode::ReadOnly)
@@ -121,6 +149,9 @@ pub fn sqlite_error(path: &Path, error: &rusqlite::Error) -> StartError {
             format!("no permission to open the database `{shown}`; ask for read access to it")
         }
         Some(SqliteCode::CannotOpen) => match unwritable_folder(path) {
+            _ if path.exists() && !readable(path) => {
+                format!("cannot open the database `{shown}`: {}", os_reason(path))
+            }
             Some(folder) if path.exists() => wal_in_unwritable_folder(path, &folder),
             Some(folder) => format!(
                 "cannot create the database `{shown}`: the folder `{}` cannot be written",
@@ -169,7 +200,8 @@ fn is_refused(error: &rusqlite::Error) -> bool {
         || ["not authorized to use", "unsafe use of"].iter().any(|words| error.to_string().contains(words))
 }
 
-fn extended_code(error: &rusqlite::Error) -> i32 {
+/// SQLite's extended result code; 0 for an error that is not SQLite's.
+pub(super) fn extended_code(error: &rusqlite::Error) -> i32 {
     error.sqlite_error().map_or(0, |inner| inner.extended_code)
 }
 
@@ -183,10 +215,14 @@ fn unwritable_folder(path: &Path) -> Option<PathBuf> {
 
 fn wal_in_unwritable_folder(path: &Path, folder: &Path) -> String {
     format!(
-        "cannot open the database `{}`: it is in WAL mode and its folder `{}` cannot be written; make the folder writable, or serve a copy",
+        "cannot open the database `{}`: it is in WAL mode and its folder `{}` cannot be written, so that SQLite cannot make `-wal` and `-shm` beside it; make the folder writable, serve a copy, or, if nobody writes the file, serve it with --profile explorer --immutable",
         path.display(),
         folder.display()
     )
+}
+
+fn readable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::READ_OK).is_ok()
 }
 
 fn os_reason(path: &Path) -> String {

@@ -2,6 +2,7 @@
 //!
 //! It words nothing about tools; refusals are worded by the process that knows their names.
 
+use super::diagnose;
 use super::watch::{Stop, Watch};
 use crate::error::{ErrorCode, ToolError};
 use crate::policy::Refusal;
@@ -78,6 +79,9 @@ pub fn tool_error(error: &rusqlite::Error) -> ToolError {
         rusqlite::Error::Empty => return empty_statement(),
         _ => {}
     }
+    if let Some(hint) = unreadable(error) {
+        return ToolError::new(ErrorCode::SqlError, format!("{words}; {hint}"));
+    }
     let code = error.sqlite_error_code();
     let (code, hint) = match code {
         Some(Primary::TooBig) => {
@@ -92,7 +96,7 @@ pub fn tool_error(error: &rusqlite::Error) -> ToolError {
         }
         Some(Primary::DatabaseCorrupt | Primary::NotADatabase) => (
             ErrorCode::Corrupt,
-            "; the file is damaged: run PRAGMA integrity_check, restore a snapshot if it finds faults",
+            "; the file is damaged: stop, and tell a person, who can run PRAGMA integrity_check and restore a copy",
         ),
         Some(Primary::DiskFull) => {
             (ErrorCode::SqlError, "; nothing was changed: make room on the disk and try again")
@@ -100,6 +104,23 @@ pub fn tool_error(error: &rusqlite::Error) -> ToolError {
         _ => (code_of_words(&words), ""),
     };
     ToolError::new(code, format!("{words}{hint}"))
+}
+
+/// What to do about a file that SQLite would have to write to before it could read it.
+fn unreadable(error: &rusqlite::Error) -> Option<&'static str> {
+    let primary = error.sqlite_error_code();
+    match diagnose::extended_code(error) {
+        diagnose::READONLY_ROLLBACK | diagnose::READONLY_RECOVERY => Some(
+            "another program was cut off in the middle of a change, which must be rolled back before anybody can read: a person must open the file once with a program that may write to it",
+        ),
+        diagnose::READONLY_CANTINIT | diagnose::READONLY_DIRECTORY => Some(
+            "the file is in WAL mode and SQLite cannot make `-wal` and `-shm` beside it: a person must make the folder writable, serve a copy, or start with --immutable if nobody writes the file",
+        ),
+        _ if primary == Some(Primary::CannotOpen) => Some(
+            "the file, or its `-wal` and `-shm`, cannot be opened any more: a person must look whether they are still there and may be read",
+        ),
+        _ => None,
+    }
 }
 
 fn code_of_words(words: &str) -> ErrorCode {

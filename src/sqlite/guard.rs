@@ -5,18 +5,20 @@
 //! callback denies (rusqlite catches it), so a bug refuses and does not allow.
 
 use super::fault::{Fault, empty_statement, multiple_statements};
+use super::heard::action_of;
+pub use super::judged::Judged;
 use super::objects::Catalog;
 use super::watch::{PROGRESS_OPS, Watch};
 use crate::error::ErrorCode;
-use crate::policy::decide::{self, Facts, ObjectKind, Objects};
+use crate::policy::decide::{self, Facts};
 use crate::policy::{Action, ActionKind, Bounds, ConnectionKind, Narrowing, Policy, Protected, Refusal};
 use rusqlite::config::DbConfig;
 use rusqlite::fallible_iterator::FallibleIterator;
-use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::hooks::{AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Batch, CachedStatement, Connection, OpenFlags};
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -43,22 +45,6 @@ pub struct Guarded {
     hidden_at: Cell<Option<i64>>,
     /// `PRAGMA schema_version` when what is remembered was judged.
     schema_version: Cell<Option<i64>>,
-}
-
-/// An accepted statement, as remembered for the next time.
-#[derive(Debug)]
-pub struct Judged {
-    /// What it does.
-    pub facts: Facts,
-    /// `sqlite3_stmt_readonly`.
-    pub readonly: bool,
-    /// EXPLAIN or EXPLAIN QUERY PLAN: nothing of it is carried out.
-    pub explain: bool,
-    /// Names in `main` at the time; none when nobody had to know them.
-    pub catalog: Option<Arc<Catalog>>,
-    policy: &'static Policy,
-    /// All that the authorizer reported; nothing else may turn up while it runs.
-    approved: HashSet<Action>,
 }
 
 /// A compiled and accepted statement.
@@ -129,9 +115,11 @@ impl Guarded {
         let heap = if reads { READ_HEAP_BYTES } else { WRITE_HEAP_BYTES };
         conn.pragma_update(None, "hard_heap_limit", heap)?;
         conn.pragma_update(None, "foreign_keys", true)?;
-        conn.pragma_update(None, "synchronous", "FULL")?;
         if reads {
             conn.pragma_update(None, "query_only", true)?;
+        } else {
+            // It reads the schema, for which a reader would have to wait before it has a deadline.
+            conn.pragma_update(None, "synchronous", "FULL")?;
         }
         conn.set_prepared_statement_cache_capacity(KEPT_STATEMENTS);
         let ears = Arc::new(Mutex::new(Ears {
@@ -470,114 +458,6 @@ impl Ears {
     }
 }
 
-impl Judged {
-    /// Whether an action that turns up while the statement runs is part of what was accepted: the
-    /// statement compiled again, or SQL of a virtual table about its own tables. Agent SQL cannot get
-    /// here; SQLite's defensive mode keeps it off shadow tables in any case.
-    fn while_running(&self, bounds: &Bounds, action: &Action) -> Result<(), Refusal> {
-        // After ANALYZE, CREATE and their like SQLite reads the statistics anew for itself; for PRAGMA
-        // integrity_check virtual tables read all of theirs, and show nothing of it.
-        let statistics = self.facts.structural.is_some() && decide::is_statistics(&action.object);
-        let checked =
-            self.checks_integrity() && !matches!(action.kind, ActionKind::Pragma | ActionKind::Function);
-        if !(statistics || checked) {
-            decide::at_once(self.policy, bounds, action)?;
-        }
-        let reads = matches!(
-            action.kind,
-            ActionKind::Select
-                | ActionKind::Read
-                | ActionKind::Function
-                | ActionKind::Recursive
-                | ActionKind::Pragma
-        );
-        if reads || self.approved.contains(action) {
-            return Ok(());
-        }
-        let row_write = decide::is_row_write(action.kind);
-        if self.policy.connection == ConnectionKind::ReadOnly && row_write {
-            // rtree prepares its writes when it connects; the connection cannot carry them out.
-            return Ok(());
-        }
-        // A module's own SQL comes through no trigger.
-        if action.accessor.is_none() && (self.is_own_shadow(action) || self.is_bookkeeping(action)) {
-            return Ok(());
-        }
-        Err(Refusal::action(action))
-    }
-
-    /// Whether it is PRAGMA integrity_check or quick_check. As a table-valued function they are heard of
-    /// only while it runs.
-    fn checks_integrity(&self) -> bool {
-        let checks =
-            |name: &str| ["integrity_check", "quick_check"].iter().any(|c| c.eq_ignore_ascii_case(name));
-        self.approved.iter().any(|action| action.kind == ActionKind::Pragma && checks(&action.object))
-    }
-
-    /// Whether an action that turns up while the audit row is written is a virtual table's own: what it
-    /// gathered goes into its tables.
-    fn while_logging(&self, bounds: &Bounds, action: &Action) -> bool {
-        action.accessor.is_none()
-            && match action.kind {
-                ActionKind::Select | ActionKind::Read | ActionKind::Function | ActionKind::Pragma => {
-                    decide::at_once(self.policy, bounds, action).is_ok()
-                }
-                _ => self.is_own_shadow(action),
-            }
-    }
-
-    /// SQL of a virtual table about a table it keeps its data in: one that is there, or one that a
-    /// CREATE, DROP or ALTER of the virtual table makes, drops or renames.
-    fn is_own_shadow(&self, action: &Action) -> bool {
-        let kind = |name: &str| self.catalog.as_ref().and_then(|catalog| catalog.kind(name));
-        if decide::is_row_write(action.kind) && kind(&action.object) == Some(ObjectKind::Shadow) {
-            return true;
-        }
-        // FTS3 and FTS4 send themselves a command, `flush`, when a savepoint begins.
-        if action.kind == ActionKind::Insert
-            && kind(&action.object) == Some(ObjectKind::Virtual)
-            && self.facts.written.contains(&action.object)
-        {
-            return true;
-        }
-        let Some((done, table)) = &self.facts.structural else { return false };
-        let on_virtual = match done {
-            ActionKind::CreateVtable | ActionKind::DropVtable => true,
-            ActionKind::AlterTable => kind(table) == Some(ObjectKind::Virtual),
-            _ => false,
-        };
-        // For an index and a trigger the table stands in the detail; ALTER TABLE has the database there.
-        let name = match action.kind {
-            ActionKind::CreateIndex | ActionKind::DropIndex => action.detail.as_deref().unwrap_or_default(),
-            ActionKind::CreateTrigger | ActionKind::DropTrigger => return false,
-            _ => &action.object,
-        };
-        on_virtual && is_shadow_name(name, table)
-    }
-
-    /// The schema table's and ANALYZE's rows while a structural statement runs.
-    fn is_bookkeeping(&self, action: &Action) -> bool {
-        self.facts.structural.is_some()
-            && decide::is_row_write(action.kind)
-            && (decide::is_schema_table(&action.object)
-                || decide::is_statistics(&action.object)
-                || action.object.eq_ignore_ascii_case("sqlite_sequence"))
-    }
-}
-
-/// Whether `name` is one of the tables that a virtual table `table` of a module that a policy can name
-/// may keep (<https://sqlite.org/fts5.html#fts5_data_structures>, <https://sqlite.org/fts3.html#data_structures>,
-/// <https://sqlite.org/rtree.html>): `docs_data` for `docs`, never `query_log` for `query`.
-fn is_shadow_name(name: &str, table: &str) -> bool {
-    const ENDINGS: &[&str] = &[
-        "config", "content", "data", "docsize", "idx", "node", "parent", "rowid", "segdir", "segments",
-        "stat",
-    ];
-    let start = name.get(..table.len()).is_some_and(|start| start.eq_ignore_ascii_case(table));
-    let ending = name.get(table.len()..).and_then(|rest| rest.strip_prefix('_')).unwrap_or_default();
-    start && ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending))
-}
-
 /// Limits and switches of every connection that meets agent SQL
 /// (<https://sqlite.org/security.html>, <https://sqlite.org/c3ref/c_dbconfig_defensive.html>).
 fn restrict(conn: &Connection) -> rusqlite::Result<()> {
@@ -614,76 +494,4 @@ fn check_text(sql: &str) -> Result<(), Fault> {
 
 fn lock(ears: &Mutex<Ears>) -> std::sync::MutexGuard<'_, Ears> {
     ears.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn action_of(context: &AuthContext<'_>) -> Action {
-    let text = |value: &str| Some(value.to_owned());
-    let (kind, object, detail) = match context.action {
-        AuthAction::CreateIndex { index_name, table_name } => {
-            (ActionKind::CreateIndex, index_name, text(table_name))
-        }
-        AuthAction::CreateTable { table_name } => (ActionKind::CreateTable, table_name, None),
-        AuthAction::CreateTempIndex { index_name, table_name } => {
-            (ActionKind::CreateTempIndex, index_name, text(table_name))
-        }
-        AuthAction::CreateTempTable { table_name } => (ActionKind::CreateTempTable, table_name, None),
-        AuthAction::CreateTempTrigger { trigger_name, table_name } => {
-            (ActionKind::CreateTempTrigger, trigger_name, text(table_name))
-        }
-        AuthAction::CreateTempView { view_name } => (ActionKind::CreateTempView, view_name, None),
-        AuthAction::CreateTrigger { trigger_name, table_name } => {
-            (ActionKind::CreateTrigger, trigger_name, text(table_name))
-        }
-        AuthAction::CreateView { view_name } => (ActionKind::CreateView, view_name, None),
-        AuthAction::Delete { table_name } => (ActionKind::Delete, table_name, None),
-        AuthAction::DropIndex { index_name, table_name } => {
-            (ActionKind::DropIndex, index_name, text(table_name))
-        }
-        AuthAction::DropTable { table_name } => (ActionKind::DropTable, table_name, None),
-        AuthAction::DropTempIndex { index_name, table_name } => {
-            (ActionKind::DropTempIndex, index_name, text(table_name))
-        }
-        AuthAction::DropTempTable { table_name } => (ActionKind::DropTempTable, table_name, None),
-        AuthAction::DropTempTrigger { trigger_name, table_name } => {
-            (ActionKind::DropTempTrigger, trigger_name, text(table_name))
-        }
-        AuthAction::DropTempView { view_name } => (ActionKind::DropTempView, view_name, None),
-        AuthAction::DropTrigger { trigger_name, table_name } => {
-            (ActionKind::DropTrigger, trigger_name, text(table_name))
-        }
-        AuthAction::DropView { view_name } => (ActionKind::DropView, view_name, None),
-        AuthAction::Insert { table_name } => (ActionKind::Insert, table_name, None),
-        AuthAction::Pragma { pragma_name, pragma_value } => {
-            (ActionKind::Pragma, pragma_name, pragma_value.map(str::to_owned))
-        }
-        AuthAction::Read { table_name, column_name } => (ActionKind::Read, table_name, text(column_name)),
-        AuthAction::Select => (ActionKind::Select, "", None),
-        AuthAction::Transaction { .. } => (ActionKind::Transaction, "", None),
-        AuthAction::Update { table_name, column_name } => (ActionKind::Update, table_name, text(column_name)),
-        AuthAction::Attach { filename } => (ActionKind::Attach, filename, None),
-        AuthAction::Detach { database_name } => (ActionKind::Detach, database_name, None),
-        // The fourth argument of ALTER TABLE is the table; it is what policies and messages name.
-        AuthAction::AlterTable { database_name, table_name } => {
-            (ActionKind::AlterTable, table_name, text(database_name))
-        }
-        AuthAction::Reindex { index_name } => (ActionKind::Reindex, index_name, None),
-        AuthAction::Analyze { table_name } => (ActionKind::Analyze, table_name, None),
-        AuthAction::CreateVtable { table_name, module_name } => {
-            (ActionKind::CreateVtable, table_name, text(module_name))
-        }
-        AuthAction::DropVtable { table_name, module_name } => {
-            (ActionKind::DropVtable, table_name, text(module_name))
-        }
-        AuthAction::Function { function_name } => (ActionKind::Function, function_name, None),
-        AuthAction::Savepoint { savepoint_name, .. } => (ActionKind::Savepoint, savepoint_name, None),
-        AuthAction::Recursive => (ActionKind::Recursive, "", None),
-        _ => (ActionKind::Unknown, "", None),
-    };
-    Action {
-        kind,
-        object: object.to_owned(),
-        detail,
-        database: context.database_name.map(str::to_owned),
-        accessor: context.accessor.map(str::to_owned),
-    }
 }

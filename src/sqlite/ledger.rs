@@ -128,6 +128,13 @@ struct Head {
     hash: String,
 }
 
+impl<'a> Batch<'a> {
+    /// A part of a transaction that somebody else began and ends.
+    pub(super) fn within(connection: &'a Connection) -> Self {
+        Self { connection, head: None, open: false }
+    }
+}
+
 impl Batch<'_> {
     /// Inserts an audit row.
     ///

@@ -3,34 +3,44 @@
 //! # Layout
 //!
 //! Agent SQL, in a worker process, behind the authorizer, limits and a watch:
-//! - [`guard`], [`watch`], [`objects`], [`fault`], [`params`]: the connection and how a statement gets onto it
+//! - [`guard`], `heard`, `judged`, [`watch`], [`objects`], [`fault`], [`params`]: the connection and how a
+//!   statement gets onto it
 //! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`], [`sample`], [`plan`]: what runs on it
 //! - [`weigh`]: what a statement would do, for people
-//! - [`hiding`]: what else is hidden where a policy file hides a column
-//! - [`overwrites`], [`seen`], [`program`], [`text_command`]: what a change overwrites, what an insert into a
-//!   full-text table asks for
+//! - [`hiding`], `shown`: what else is hidden where a policy file hides a column; what lists then show
+//! - `aftermath`: what a structural statement left behind
+//! - [`program`], `registers`: what a compiled program tells beyond the authorizer
+//! - [`overwrites`], [`seen`], [`text_command`]: what a change overwrites, what an insert into a full-text
+//!   table asks for
 //!
 //! The server's own connections, fixed SQL only:
 //! - [`open`], [`diagnose`]: opening, and what is wrong with a file that cannot be served
 //! - [`tables`], [`bootstrap`], [`stored_sql`]: the server's tables: what they must look like, how they come to be
 //! - [`ledger`]: the writing connection: events, checkpoints, audit rows
 //! - [`readout`]: the reading connection: one consistent view of events and checkpoints
-//! - snapshots: [`mod@copy`]
+//! - snapshots: [`mod@copy`] makes them, [`restore`] lists them and brings one back
+//! - [`checkup`], [`header`]: what a file holds and whether it is sound, for `indelible doctor`
 //!
 //! For the demo: [`music_store`] writes its file, [`outsider`] tampers with a copy of it.
 //!
 //! Nothing here speaks MCP, knows tools by name, or holds a queue or a thread.
 
+mod aftermath;
 pub mod bootstrap;
+pub mod checkup;
 pub mod copy;
 pub mod diagnose;
 pub mod fault;
 pub mod guard;
+pub mod header;
+mod heard;
 pub mod hiding;
 pub mod introspect;
 mod judge;
+mod judged;
 pub mod ledger;
 pub mod music_store;
+pub mod next_step;
 pub mod objects;
 pub mod open;
 pub mod outsider;
@@ -40,6 +50,8 @@ pub mod plan;
 pub mod program;
 pub mod query;
 pub mod readout;
+mod registers;
+pub mod restore;
 mod rows;
 pub mod sample;
 pub mod search_rows;

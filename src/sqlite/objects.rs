@@ -93,3 +93,17 @@ pub(in crate::sqlite) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<
 pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
+
+/// The columns of a table or view that an INSERT or UPDATE can name, hidden ones among them.
+pub(super) fn writable_columns(conn: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
+    let mut statement = conn.prepare(&format!("PRAGMA main.table_xinfo({})", quoted(table)))?;
+    let mut rows = statement.query([])?;
+    let mut columns = Vec::new();
+    while let Some(row) = rows.next()? {
+        // 2 and 3 are generated columns.
+        if row.get::<_, i64>(6)? < 2 {
+            columns.push(text(row, 1)?);
+        }
+    }
+    Ok(columns)
+}

@@ -106,6 +106,49 @@ pub(super) fn for_backup_target(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// Opens the database that a snapshot is restored into. What is committed is on the disk.
+///
+/// # Errors
+/// SQLite's; also that the file cannot be written.
+pub(super) fn for_restoring(path: &Path, busy_timeout: Duration) -> rusqlite::Result<Connection> {
+    let connection = for_copying(path, busy_timeout)?;
+    if connection.is_readonly(MAIN_DB)? {
+        let read_only = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY);
+        return Err(rusqlite::Error::SqliteFailure(read_only, None));
+    }
+    connection.execute_batch("PRAGMA synchronous=FULL")?;
+    Ok(connection)
+}
+
+/// Opens the same database beside, to read only.
+///
+/// # Errors
+/// SQLite's.
+pub(super) fn beside(path: &Path, busy_timeout: Duration) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(busy_timeout)?;
+    harden(&connection)?;
+    connection.execute_batch("PRAGMA query_only=ON")?;
+    Ok(connection)
+}
+
+/// Opens a private copy of a snapshot to put the server's tables into it. No journal and no foreign keys:
+/// a copy that fails is thrown away, and rows of somebody else's that point at our tables are not looked at.
+///
+/// # Errors
+/// SQLite's.
+pub(super) fn for_merging(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    // Before hardening: the defensive mode refuses to turn the journal off.
+    connection
+        .execute_batch("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF")?;
+    harden(&connection)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, false)?;
+    Ok(connection)
+}
+
 /// Opens a finished copy of our own to check it. `immutable`: it takes no locks, and a copy whose header
 /// says WAL gets no -wal and -shm beside it.
 ///
@@ -115,6 +158,33 @@ pub(super) fn for_checking(path: &Path) -> rusqlite::Result<Connection> {
     let connection = immutable(path)?;
     harden(&connection)?;
     connection.execute_batch("PRAGMA query_only=ON; PRAGMA ignore_check_constraints=ON")?;
+    Ok(connection)
+}
+
+/// Opens a file, which must exist, to look it over: as any reader, and without moving what stands in the -wal
+/// into the file at the end, which the last connection would else do.
+///
+/// # Errors
+/// SQLite's.
+pub(super) fn for_checkup(path: &Path, busy_timeout: Duration) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(busy_timeout)?;
+    harden(&connection)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.execute_batch("PRAGMA query_only=ON")?;
+    Ok(connection)
+}
+
+/// The same for a file that is in WAL mode and has no -wal: it is read without locks, and gets neither -wal nor
+/// -shm.
+///
+/// # Errors
+/// SQLite's.
+pub(super) fn for_checkup_alone(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = immutable(path)?;
+    harden(&connection)?;
+    connection.execute_batch("PRAGMA query_only=ON")?;
     Ok(connection)
 }
 
@@ -150,6 +220,7 @@ pub fn check(path: &Path, busy_timeout: Duration, immutable_file: bool) -> Resul
     if diagnose::regular_file_or_absent(&path)? && !path.exists() {
         return Err(StartError::failure(format!("the database `{}` does not exist", path.display())));
     }
+    diagnose::nothing_pending(&path)?;
     immutable(&path)
         .and_then(|connection| connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())))
         .map_err(|error| diagnose::sqlite_error(&path, &error))

@@ -14,17 +14,6 @@ use std::collections::BTreeSet;
 /// `OE_Replace`, as `VUpdate` carries it in its fifth operand.
 const OE_REPLACE: i64 = 5;
 
-/// What a register holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Held {
-    /// NULL.
-    Null,
-    /// This constant, in lower case.
-    Text(String),
-    /// A value that is known only when it runs.
-    Unknown,
-}
-
 /// One instruction of a compiled program.
 #[derive(Clone, Debug)]
 pub struct Instruction {
@@ -45,8 +34,8 @@ pub struct Instruction {
 /// The main program or one trigger's.
 #[derive(Clone, Debug)]
 pub struct Segment {
-    /// Whether it is a trigger's.
-    pub trigger: bool,
+    /// The trigger's name; empty for one without (a foreign key's).
+    pub trigger: Option<String>,
     /// In order.
     pub instructions: Vec<Instruction>,
 }
@@ -81,7 +70,9 @@ pub fn read(guarded: &Guarded, policy: &'static Policy, sql: &str) -> Result<Vec
         })()
         .map_err(|error| guarded.fault(&error))?;
         if instruction.opcode == "Init" {
-            segments.push(Segment { trigger: !segments.is_empty(), instructions: Vec::new() });
+            let name = instruction.p4.as_deref().and_then(|text| text.strip_prefix("-- TRIGGER "));
+            let trigger = (!segments.is_empty()).then(|| name.unwrap_or_default().to_owned());
+            segments.push(Segment { trigger, instructions: Vec::new() });
         }
         if let Some(segment) = segments.last_mut() {
             segment.instructions.push(instruction);
@@ -166,244 +157,4 @@ fn rowless_roots(guarded: &Guarded, judged: &Judged) -> rusqlite::Result<BTreeSe
         }
     }
     Ok(roots)
-}
-
-/// What a register can hold, whatever way the program takes.
-#[must_use]
-pub fn value_of(steps: &[Instruction], register: i64) -> Held {
-    value_within(steps, register, 0)
-}
-
-fn value_within(steps: &[Instruction], register: i64, depth: u8) -> Held {
-    if depth > 4 {
-        return Held::Unknown;
-    }
-    let mut known: Option<Held> = None;
-    for step in steps {
-        let value = match step.opcode.as_str() {
-            "Null" if step.p2 == register || (step.p2..=step.p3).contains(&register) => Held::Null,
-            "SoftNull" if step.p1 == register => Held::Null,
-            "String8" | "String" if step.p2 == register => match &step.p4 {
-                Some(text) => Held::Text(text.to_ascii_lowercase()),
-                None => Held::Unknown,
-            },
-            "SCopy" | "IntCopy" if step.p2 == register => value_within(steps, step.p1, depth + 1),
-            "Copy" if (step.p2..=step.p2 + step.p3).contains(&register) => {
-                value_within(steps, step.p1 + register - step.p2, depth + 1)
-            }
-            "Null" | "SoftNull" | "SCopy" | "IntCopy" | "Copy" | "String8" | "String" => continue,
-            _ if may_write(step, register) => Held::Unknown,
-            _ => continue,
-        };
-        match &known {
-            None => known = Some(value),
-            Some(before) if *before == value => {}
-            Some(_) => return Held::Unknown,
-        }
-    }
-    known.unwrap_or(Held::Unknown)
-}
-
-/// Whether an instruction other than a plain constant or copy may put something into the register. The
-/// lists are of instructions whose second or third operand is no output; an unknown one counts as a
-/// writer of both.
-fn may_write(step: &Instruction, register: i64) -> bool {
-    const P2_IS_NO_OUTPUT: &[&str] = &[
-        "Init",
-        "Goto",
-        "Gosub",
-        "Return",
-        "Halt",
-        "HaltIfNull",
-        "If",
-        "IfNot",
-        "IsNull",
-        "NotNull",
-        "IsType",
-        "Eq",
-        "Ne",
-        "Lt",
-        "Le",
-        "Gt",
-        "Ge",
-        "Once",
-        "Next",
-        "Prev",
-        "Rewind",
-        "Last",
-        "Sort",
-        "SorterSort",
-        "SorterNext",
-        "InitCoroutine",
-        "EndCoroutine",
-        "Yield",
-        "Jump",
-        "IfPos",
-        "IfNotZero",
-        "DecrJumpZero",
-        "IfEmpty",
-        "IfNullRow",
-        "NotExists",
-        "Found",
-        "NotFound",
-        "NoConflict",
-        "IfNoHope",
-        "SeekGE",
-        "SeekGT",
-        "SeekLE",
-        "SeekLT",
-        "SeekRowid",
-        "MustBeInt",
-        "VFilter",
-        "VNext",
-        "Program",
-        "Transaction",
-        "OpenRead",
-        "OpenWrite",
-        "OpenEphemeral",
-        "OpenPseudo",
-        "OpenDup",
-        "OpenAutoindex",
-        "SorterOpen",
-        "Close",
-        "Insert",
-        "IdxInsert",
-        "Delete",
-        "IdxDelete",
-        "VUpdate",
-        "VOpen",
-        "ResultRow",
-        "MakeRecord",
-        "Column",
-        "VColumn",
-        "Affinity",
-        "Cast",
-        "RealAffinity",
-        "Compare",
-        "Permutation",
-        "Explain",
-        "Noop",
-        "TableLock",
-        "VBegin",
-        "FkCounter",
-        "FkIfZero",
-        "FkCheck",
-        "Filter",
-        "FilterAdd",
-        "ReleaseReg",
-        "IdxGE",
-        "IdxGT",
-        "IdxLE",
-        "IdxLT",
-        "SorterInsert",
-        "SorterCompare",
-        "TypeCheck",
-        "Function",
-        "PureFunc",
-        "AggStep",
-        "AggStep1",
-        "AggFinal",
-        "Concat",
-        "Add",
-        "Subtract",
-        "Multiply",
-        "Divide",
-        "Remainder",
-        "BitAnd",
-        "BitOr",
-        "ShiftLeft",
-        "ShiftRight",
-        "And",
-        "Or",
-    ];
-    const P3_IS_NO_OUTPUT: &[&str] = &[
-        "Init",
-        "Goto",
-        "Gosub",
-        "Return",
-        "Halt",
-        "HaltIfNull",
-        "If",
-        "IfNot",
-        "IsNull",
-        "NotNull",
-        "IsType",
-        "Eq",
-        "Ne",
-        "Lt",
-        "Le",
-        "Gt",
-        "Ge",
-        "Once",
-        "Next",
-        "Prev",
-        "Rewind",
-        "Last",
-        "Sort",
-        "SorterSort",
-        "InitCoroutine",
-        "EndCoroutine",
-        "Yield",
-        "Jump",
-        "IfPos",
-        "NotExists",
-        "Found",
-        "NotFound",
-        "NoConflict",
-        "IfNoHope",
-        "SeekGE",
-        "SeekGT",
-        "SeekLE",
-        "SeekLT",
-        "SeekRowid",
-        "MustBeInt",
-        "VFilter",
-        "VNext",
-        "Program",
-        "Transaction",
-        "OpenRead",
-        "OpenWrite",
-        "OpenEphemeral",
-        "OpenPseudo",
-        "Close",
-        "Insert",
-        "IdxInsert",
-        "Delete",
-        "IdxDelete",
-        "VUpdate",
-        "ResultRow",
-        "Integer",
-        "Int64",
-        "Real",
-        "Blob",
-        "Variable",
-        "Rowid",
-        "NewRowid",
-        "Param",
-        "Affinity",
-        "Explain",
-        "Noop",
-        "VOpen",
-        "VBegin",
-        "TableLock",
-        "FkCounter",
-        "FkIfZero",
-        "FkCheck",
-        "ReleaseReg",
-        "SorterOpen",
-        "IdxGE",
-        "IdxGT",
-        "IdxLE",
-        "IdxLT",
-        "Count",
-        "Sequence",
-        "ReadCookie",
-    ];
-    let opcode = step.opcode.as_str();
-    let by_p2 = step.p2 == register && !P2_IS_NO_OUTPUT.contains(&opcode);
-    let by_p3 = step.p3 == register && !P3_IS_NO_OUTPUT.contains(&opcode);
-    let in_place = step.p1 == register && matches!(opcode, "Cast" | "RealAffinity" | "AddImm" | "AggFinal");
-    // Move leaves NULL behind and puts values into as many registers as its third operand says.
-    let moved = opcode == "Move" && (step.p2..step.p2.saturating_add(step.p3.max(1))).contains(&register);
-    by_p2 || by_p3 || in_place || moved
 }

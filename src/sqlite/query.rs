@@ -5,6 +5,7 @@
 use super::fault::Fault;
 use super::guard::{Compiled, Guarded};
 use super::params::Params;
+use crate::error::ErrorCode;
 use crate::policy::{Policy, Refusal};
 use crate::render::{Caps, Cell, CsvSink, DatumRows, DatumSink, Flow, RowCut};
 use rusqlite::types::ValueRef;
@@ -89,18 +90,24 @@ fn attempt(
     compiled.statement.clear_bindings();
     read.params.bind(&mut compiled.statement).map_err(plain)?;
     let columns = column_names(&compiled.statement);
-    let count = columns.len();
-    let mut sink = Sink::new(columns, read);
+    let mut sink = Sink::new(columns.clone(), read);
     let running = guarded.enter(&compiled.judged);
     let Compiled { statement, .. } = &mut compiled;
-    let mut rows = statement.raw_query();
-    let cut = fill(&mut rows, count, &mut sink, read).map_err(|error| {
+    let filled = fill(&mut statement.raw_query(), columns.len(), &mut sink, read);
+    let filled = filled.map_err(|error| {
         let surprised = guarded.surprised(policy, read.sql);
         (guarded.fault(&error), surprised)
-    })?;
-    drop(rows);
+    });
     drop(running);
-    Ok(sink.finish(cut))
+    // Where another process changed the schema, SQLite compiles a statement anew at its first step
+    // (https://sqlite.org/rescode.html#schema), and `SELECT *` may have other columns than it had before.
+    if column_names(&compiled.statement) != columns {
+        return Err((
+            Fault::error(ErrorCode::Busy, "the schema changed under the statement; try again"),
+            true,
+        ));
+    }
+    filled.map(|cut| sink.finish(cut))
 }
 
 /// Refuses what does not read, and under some policies what is not one SELECT or VALUES.

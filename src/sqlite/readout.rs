@@ -76,8 +76,16 @@ impl Readout {
     /// # Errors
     /// Exit status 1: the file cannot be read.
     pub fn open(path: &Path, busy_timeout: Duration) -> Result<Self, StartError> {
-        let mut connection = open::for_reading(path, busy_timeout)?;
-        connection.authorizer(Some(only_reading)).map_err(|error| diagnose::sqlite_error(path, &error))?;
+        let connection = open::for_reading(path, busy_timeout)?;
+        Self::over(connection).map_err(|error| diagnose::sqlite_error(path, &error))
+    }
+
+    /// Reads over a connection that is open already, and keeps it to reading.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub(super) fn over(mut connection: Connection) -> rusqlite::Result<Self> {
+        connection.authorizer(Some(only_reading))?;
         Ok(Self { connection })
     }
 

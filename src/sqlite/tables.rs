@@ -201,6 +201,28 @@ pub fn missing(connection: &Connection) -> Result<Missing, SchemaFault> {
     Ok(missing)
 }
 
+/// Everything in the file that has one of the server's names, or hangs on one of its tables, and is not the
+/// server's; in words. [`missing`] stops at the first.
+///
+/// # Errors
+/// SQLite cannot read the schema.
+pub fn foreign_objects(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut foreign = Vec::new();
+    for object in &stored_objects(connection)? {
+        let judged = judge(object).and_then(|()| match (object.kind.as_str(), ours(&object.name)) {
+            ("table", Some(expected)) => columns_are_complete(connection, expected).map(|_| ()),
+            ("index", _) => judge_index(connection, object),
+            _ => Ok(()),
+        });
+        match judged {
+            Ok(()) => {}
+            Err(SchemaFault::Foreign(what)) => foreign.push(what),
+            Err(SchemaFault::Sqlite(error)) => return Err(error),
+        }
+    }
+    Ok(foreign)
+}
+
 /// What the reading connection needs to know of a file it may not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Readable {
@@ -230,6 +252,12 @@ pub fn readable(connection: &Connection) -> Result<Readable, SchemaFault> {
     Ok(Readable { checkpoint_hash })
 }
 
+/// Whether there is an ordinary table of one of the server's names.
+pub(super) fn has_table(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
+    let sql = "SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND rootpage > 0 AND name = ?1";
+    connection.query_row(sql, [name], |row| row.get::<_, i64>(0)).map(|count| count > 0)
+}
+
 pub(super) fn ours(name: &str) -> Option<&'static ServerObject> {
     OBJECTS.iter().chain(TRIGGERS.iter().flatten()).find(|object| object.name.eq_ignore_ascii_case(name))
 }
@@ -238,9 +266,10 @@ fn is_our_table_or_view(name: &str) -> bool {
     OBJECTS.iter().any(|object| object.kind != "index" && object.name.eq_ignore_ascii_case(name))
 }
 
-fn stored_objects(connection: &Connection) -> rusqlite::Result<Vec<Stored>> {
-    let mut statement =
-        connection.prepare("SELECT type, name, tbl_name, rootpage, sql FROM main.sqlite_schema")?;
+/// Everything with one of the server's names or on one of its tables, in the order of its making.
+pub(super) fn stored_objects(connection: &Connection) -> rusqlite::Result<Vec<Stored>> {
+    let mut statement = connection
+        .prepare("SELECT type, name, tbl_name, rootpage, sql FROM main.sqlite_schema ORDER BY rowid")?;
     let mut rows = statement.query([])?;
     let mut objects = Vec::new();
     while let Some(row) = rows.next()? {

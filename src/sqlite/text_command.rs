@@ -8,8 +8,9 @@
 
 use super::fault::Fault;
 use super::guard::{Guarded, Judged};
-use super::objects::{quoted, text};
-use super::program::{self, Held, Segment};
+use super::objects::{quoted, text, writable_columns};
+use super::program::{self, Segment};
+use super::registers::{self, Held};
 use crate::policy::decide::{ObjectKind, Objects};
 use crate::policy::{ActionKind, Policy, Refusal};
 use rusqlite::Connection;
@@ -28,10 +29,10 @@ pub fn check(guarded: &Guarded, policy: &'static Policy, sql: &str, judged: &Jud
     }
     for (table, trigger, asked) in inserts(guarded, policy, sql, judged)? {
         // External-content tables are kept up by triggers that delete the old text on UPDATE.
-        let fired_by_update = trigger && judged.facts.changes_rows;
+        let by_update = || trigger.as_ref().is_some_and(|name| fires_on_update(guarded, policy, name));
         let command = match asked {
             Held::Null => continue,
-            Held::Text(name) if name == "delete" && fired_by_update => continue,
+            Held::Text(name) if name == "delete" && by_update() => continue,
             Held::Text(name) if !DESTRUCTIVE.contains(&name.as_str()) => continue,
             Held::Text(name) => Some(name),
             Held::Unknown => None,
@@ -59,13 +60,29 @@ pub fn has_command(
     }))
 }
 
-/// Every insert into a full-text table: which table, whether a trigger does it, what it asks for.
+/// Whether a trigger is one of UPDATE: an UPDATE of its table has it in its program. A trigger has one
+/// event only.
+fn fires_on_update(guarded: &Guarded, policy: &'static Policy, trigger: &str) -> bool {
+    let conn = guarded.trusted();
+    let update = || -> rusqlite::Result<String> {
+        let sql = "SELECT tbl_name FROM main.sqlite_schema WHERE type = 'trigger' AND name = ?1";
+        let table = conn.prepare_cached(sql)?.query_row([trigger], |row| text(row, 0))?;
+        let columns = writable_columns(conn, &table)?;
+        let sets: Vec<_> = columns.iter().map(|column| format!("{0} = {0}", quoted(column))).collect();
+        Ok(format!("UPDATE main.{} SET {}", quoted(&table), sets.join(", ")))
+    };
+    // What cannot be compiled shows nothing, and then the command is not taken for an UPDATE's.
+    let program = update().ok().and_then(|sql| program::read(guarded, policy, &sql).ok());
+    program.is_some_and(|segments| segments.iter().any(|segment| segment.trigger.as_deref() == Some(trigger)))
+}
+
+/// Every insert into a full-text table: which table, by which trigger, what it asks for.
 fn inserts(
     guarded: &Guarded,
     policy: &'static Policy,
     sql: &str,
     judged: &Judged,
-) -> Result<Vec<(String, bool, Held)>, Fault> {
+) -> Result<Vec<(String, Option<String>, Held)>, Fault> {
     let mut found = Vec::new();
     let Some(catalog) = &judged.catalog else { return Ok(found) };
     let mut known: Option<Vec<Segment>> = None;
@@ -79,7 +96,7 @@ fn inserts(
         };
         for segment in segments {
             for asked in asked_of(segment, column, columns) {
-                found.push((table.clone(), segment.trigger, asked));
+                found.push((table.clone(), segment.trigger.clone(), asked));
             }
         }
     }
@@ -107,8 +124,9 @@ fn asked_of(segment: &Segment, column: i64, columns: i64) -> Vec<Held> {
     steps
         .iter()
         .filter(|step| step.opcode == "VUpdate" && step.p2 == columns + 2)
-        // The first register is NULL for an insert and the old rowid for an update.
-        .filter(|step| program::value_of(steps, step.p3) == Held::Null)
-        .map(|step| program::value_of(steps, step.p3 + 2 + column))
+        // The first register is NULL for an insert, and for an update the old rowid, which never is: an
+        // insert must not pass for an update because its registers serve other things as well.
+        .filter(|step| registers::can_be_null(steps, step.p3))
+        .map(|step| registers::value_of(steps, step.p3 + 2 + column))
         .collect()
 }

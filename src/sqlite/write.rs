@@ -7,7 +7,6 @@
 use super::fault::Fault;
 use super::guard::{Compiled, Guarded, Judged};
 use super::ledger::insert_audit;
-use super::objects::{quoted, text};
 use super::overwrites::{Counts, Ran, Scope, committed_view};
 use super::params::Params;
 use super::program;
@@ -100,10 +99,7 @@ impl Writer {
         let running = self.guarded.enter(&compiled.judged);
         let made = compiled.statement.raw_execute().map_err(|error| self.fault(&error));
         drop(running);
-        let verdict = made.and_then(|_| match self.judge_trigger(policy, &table) {
-            Err(Retry::Yes(fault) | Retry::No(fault)) => Err(fault),
-            Ok(()) => Ok(()),
-        });
+        let verdict = made.and_then(|_| self.judge_trigger(policy, &table));
         drop(compiled);
         self.roll_back();
         verdict
@@ -270,72 +266,6 @@ impl Writer {
         Ok((returning, Changed { rows, last_insert_rowid, structural, returning: None }))
     }
 
-    /// A trigger's body is invisible to the authorizer when it is created, so the statements that would
-    /// fire it are compiled now, and what the body does is judged as if an agent had sent it.
-    fn judge_trigger(&self, policy: &'static Policy, table: &str) -> Result<(), Retry> {
-        let conn = self.guarded.trusted();
-        let columns = writable_columns(conn, table).map_err(|e| self.fault(&e))?;
-        let name = quoted(table);
-        let list = columns.iter().map(|c| quoted(c)).collect::<Vec<_>>().join(", ");
-        let sets = columns.iter().map(|c| format!("{0} = {0}", quoted(c))).collect::<Vec<_>>().join(", ");
-        for sql in [
-            format!("INSERT INTO main.{name} ({list}) SELECT {list} FROM main.{name}"),
-            format!("UPDATE main.{name} SET {sets}"),
-            format!("DELETE FROM main.{name}"),
-        ] {
-            match self.guarded.judge_afresh(policy, &sql) {
-                // A view without a trigger for this statement cannot be the target of it.
-                Err(Fault::Error(error)) if error.message.starts_with("cannot modify") => {}
-                Err(fault) => return Err(Retry::No(fault)),
-                Ok(()) => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Everything in the schema that has one of the server's names or hangs on one of its tables.
-    fn server_objects(&self) -> Result<Vec<[String; 4]>, Fault> {
-        let read = || -> rusqlite::Result<Vec<[String; 4]>> {
-            let sql = "SELECT type, name, tbl_name, sql FROM main.sqlite_schema";
-            let mut statement = self.guarded.trusted().prepare_cached(sql)?;
-            let mut rows = statement.query([])?;
-            let mut found = Vec::new();
-            while let Some(row) = rows.next()? {
-                let (name, table) = (text(row, 1)?, text(row, 2)?);
-                if self.guarded.protected().owns(&name) || self.guarded.protected().owns(&table) {
-                    found.push([text(row, 0)?, name, table, text(row, 3)?]);
-                }
-            }
-            found.sort();
-            Ok(found)
-        };
-        read().map_err(|error| self.fault(&error))
-    }
-
-    /// The authorizer does not tell the new name of ALTER TABLE ... RENAME TO, for one: whatever the
-    /// statement was, nothing of the server's may be different afterwards, and nothing may bear its names.
-    fn check_server_objects(&self, before: &[[String; 4]]) -> Result<(), Fault> {
-        let after = self.server_objects()?;
-        let differs = |one: &[[String; 4]], other: &[[String; 4]]| {
-            one.iter().find(|object| !other.contains(object)).map(|[_, name, ..]| name.clone())
-        };
-        match differs(&after, before).or_else(|| differs(before, &after)) {
-            Some(object) => Err(Refusal::Protected { object }.into()),
-            None => Ok(()),
-        }
-    }
-
-    /// `CREATE TRIGGER temp.t AFTER INSERT ON main.x` is reported as a trigger in `main`.
-    fn check_no_temporary(&self) -> Result<(), Fault> {
-        let found = self
-            .guarded
-            .trusted()
-            .prepare_cached("SELECT name FROM temp.sqlite_schema")
-            .and_then(|mut statement| statement.query_map([], |row| text(row, 0))?.next().transpose())
-            .map_err(|error| self.fault(&error))?;
-        found.map_or(Ok(()), |object| Err(Refusal::temporary(&object).into()))
-    }
-
     /// Inserts the audit row, within the transaction of the change.
     pub(super) fn write_audit(&self, audit: &AuditRow, judged: &Arc<Judged>) -> Result<(), Fault> {
         let _running = self.guarded.enter_audit(judged);
@@ -469,17 +399,4 @@ fn fill(
         shown += 1;
     }
     Ok(cut)
-}
-
-fn writable_columns(conn: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
-    let mut statement = conn.prepare(&format!("PRAGMA main.table_xinfo({})", quoted(table)))?;
-    let mut rows = statement.query([])?;
-    let mut columns = Vec::new();
-    while let Some(row) = rows.next()? {
-        // 2 and 3 are generated columns.
-        if row.get::<_, i64>(6)? < 2 {
-            columns.push(text(row, 1)?);
-        }
-    }
-    Ok(columns)
 }

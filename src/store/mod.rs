@@ -7,7 +7,7 @@
 //! # How a row gets to the disk
 //!
 //! Audit rows and appends stand in one queue, in order. Whoever has the turn sends the writing thread
-//! a *drain*: it takes everything that waits and commits it as one transaction. Audit rows alone are
+//! a *drain*: it takes what waits and commits it as one transaction. Audit rows alone are
 //! drained by a background task within 5 ms; an append drains at once, so that appends which arrive
 //! while one commits share the next commit. Rows that meet another process's lock go back to the
 //! front of the queue.
@@ -104,13 +104,13 @@ impl Store {
     /// longer than `wait`. A caller that has the turn must hand it over as `held`.
     pub async fn flush_audit(&self, wait: Duration, held: Option<&TurnGuard>) -> bool {
         if held.is_some() {
-            return !self.shared.queue.has_audit() || self.shared.drain(None, wait).await;
+            return !self.shared.queue.has_audit() || self.shared.drain(false, None, wait).await;
         }
         let started = Instant::now();
         // The turn is taken even with an empty queue: rows may be on their way in a drain of another.
         match tokio::time::timeout(wait, Arc::clone(&self.shared.turn).lock_owned()).await {
             Ok(_) if !self.shared.queue.has_audit() => true,
-            Ok(turn) => self.shared.drain(Some(turn), wait.saturating_sub(started.elapsed())).await,
+            Ok(turn) => self.shared.drain(false, Some(turn), wait.saturating_sub(started.elapsed())).await,
             Err(_) => false,
         }
     }
@@ -167,7 +167,7 @@ impl Store {
         let left = || deadline.saturating_duration_since(Instant::now());
         let turn = tokio::time::timeout(left() / 2, Arc::clone(&self.shared.turn).lock_owned()).await;
         // Without the turn a worker still writes; the lock may yet come free while we wait for it.
-        self.shared.drain(turn.ok(), left() * 3 / 4).await;
+        self.shared.drain(true, turn.ok(), left() * 3 / 4).await;
         self.shared.queue.report_unwritten();
         let (closed, gone) = oneshot::channel();
         self.shared.writer.send(Message::Stop { closed: Some(closed) });
@@ -183,7 +183,7 @@ impl Store {
             // Taken along by the drain of another.
             answer = &mut settled => answer,
             turn = Arc::clone(&self.shared.turn).lock_owned() => {
-                self.shared.writer.send(Message::Drain { turn: Some(turn), wait: self.busy_timeout, done: None });
+                self.shared.writer.send(Message::Drain { appends: true, turn: Some(turn), wait: self.busy_timeout, done: None });
                 settled.await
             }
         };
@@ -194,17 +194,22 @@ impl Store {
 impl Drop for Store {
     fn drop(&mut self) {
         self.gatherer.abort();
-        self.shared.writer.send(Message::Drain { turn: None, wait: BACKGROUND_WAIT, done: None });
+        self.shared.writer.send(Message::Drain {
+            appends: true,
+            turn: None,
+            wait: BACKGROUND_WAIT,
+            done: None,
+        });
         self.shared.writer.send(Message::Stop { closed: None });
     }
 }
 
 impl Shared {
-    /// Has the thread write everything that waits; true if nothing is left. The thread gives the turn
+    /// Has the thread write the audit rows that wait, or everything; true if no row is left. The thread gives the turn
     /// back when it is done, whoever still listens.
-    async fn drain(&self, turn: Option<OwnedMutexGuard<()>>, wait: Duration) -> bool {
+    async fn drain(&self, appends: bool, turn: Option<OwnedMutexGuard<()>>, wait: Duration) -> bool {
         let (done, answer) = oneshot::channel();
-        self.writer.send(Message::Drain { turn, wait, done: Some(done) });
+        self.writer.send(Message::Drain { appends, turn, wait, done: Some(done) });
         answer.await.unwrap_or(false)
     }
 }
@@ -217,7 +222,7 @@ async fn gather(shared: Arc<Shared>) {
         let mut pause = Duration::from_millis(20);
         while shared.queue.has_audit() {
             let turn = Arc::clone(&shared.turn).lock_owned().await;
-            if shared.drain(Some(turn), BACKGROUND_WAIT).await {
+            if shared.drain(false, Some(turn), BACKGROUND_WAIT).await {
                 break;
             }
             tokio::time::sleep(pause).await;

@@ -82,6 +82,25 @@ impl Queue {
         std::mem::take(&mut *self.lock()).waiting
     }
 
+    /// Takes the audit rows that stand before the first append that somebody waits for, and says whether there
+    /// are more behind it.
+    #[must_use]
+    pub fn take_rows(&self) -> (VecDeque<Job>, bool) {
+        let mut jobs = self.lock();
+        let is_free = |job: &&Job| match job {
+            Job::Audit(_) => true,
+            Job::Append(append) => append.reply.is_closed(),
+        };
+        let free = jobs.waiting.iter().take_while(is_free).count();
+        let behind = jobs.waiting.split_off(free);
+        let rows = std::mem::take(&mut *jobs).waiting;
+        for job in behind {
+            jobs.count(&job);
+            jobs.waiting.push_back(job);
+        }
+        (rows, jobs.audit_rows > 0)
+    }
+
     /// Puts audit rows back in front of what has come since.
     pub fn put_back(&self, rows: Vec<AuditRow>) {
         let mut jobs = self.lock();

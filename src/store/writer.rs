@@ -13,8 +13,11 @@ use tokio::sync::{OwnedMutexGuard, oneshot};
 
 /// What the thread is asked.
 pub(super) enum Message {
-    /// Write everything that waits, as one transaction.
+    /// Write what waits, as one transaction.
     Drain {
+        /// Whether appends are written, too. Who waits for one has a patience of its own: it is not for a drain
+        /// that gives up early to tell them that the lock was not to be had.
+        appends: bool,
         /// Given back when it is done.
         turn: Option<OwnedMutexGuard<()>>,
         /// How long to wait for other processes.
@@ -57,8 +60,8 @@ impl Writer {
 fn serve(mut ledger: Ledger, queue: &Queue, session: &str, inbox: &mpsc::Receiver<Message>) {
     while let Ok(message) = inbox.recv() {
         match message {
-            Message::Drain { turn, wait, done } => {
-                let settled = drain(&mut ledger, queue, session, wait);
+            Message::Drain { appends, turn, wait, done } => {
+                let settled = drain(&mut ledger, queue, session, appends, wait);
                 drop(turn);
                 if let Some(done) = done {
                     // Nobody listens: the caller has gone, and that is its right.
@@ -91,13 +94,13 @@ struct Settled {
     replies: Vec<(Reply, Result<Appended, ToolError>)>,
 }
 
-/// One transaction over everything that waits.
-fn drain(ledger: &mut Ledger, queue: &Queue, session: &str, wait: Duration) -> Settled {
-    let mut jobs = queue.take();
+/// One transaction over what waits.
+fn drain(ledger: &mut Ledger, queue: &Queue, session: &str, appends: bool, wait: Duration) -> Settled {
+    let (mut jobs, more) = if appends { (queue.take(), false) } else { queue.take_rows() };
     jobs.retain(|job| !matches!(job, Job::Append(append) if append.reply.is_closed()));
     let mut work = Work::default();
     if jobs.is_empty() {
-        return Settled { all_written: true, replies: Vec::new() };
+        return Settled { all_written: !more, replies: Vec::new() };
     }
     let power_safe = jobs.iter().any(|job| matches!(job, Job::Append(_)));
     let outcome = match ledger.batch(wait, power_safe) {
@@ -109,7 +112,7 @@ fn drain(ledger: &mut Ledger, queue: &Queue, session: &str, wait: Duration) -> S
             tracing::error!("{}", error.message);
             report(row);
         }
-        return Settled { all_written: true, replies: work.replies };
+        return Settled { all_written: !more, replies: work.replies };
     };
     // Nothing stands. Audit rows wait for the next try, appends are told.
     let mut rows = work.rows;

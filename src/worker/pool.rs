@@ -9,6 +9,7 @@ use crate::error::{ErrorCode, ToolError};
 use crate::policy::Narrowing;
 use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
 use crate::sqlite::fault::Fault;
+use crate::sqlite::restore::{Listing, RestoreRequest, Restored, SnapshotEntry};
 use crate::sqlite::watch::Stop;
 use std::io;
 use std::path::PathBuf;
@@ -192,6 +193,65 @@ impl Pool {
         }
     }
 
+    /// Restores a snapshot, in a process of its own. The caller holds the turn-lock.
+    ///
+    /// # Errors
+    /// Why nothing was restored; a kill or a lost process, after which the caller must find out.
+    pub async fn restore(
+        &self,
+        request: RestoreRequest,
+        cancel: &CancellationToken,
+    ) -> Result<Restored, JobError> {
+        let lost = |words: String| JobError::Lost(format!("the process that restores {words}"));
+        let mut worker = Worker::spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
+        let order = Order::Restore(Box::new(request));
+        let first = tokio::select! {
+            biased;
+            message = worker.order(&order) => Some(message),
+            () = cancel.cancelled() => None,
+            () = self.closing.cancelled() => None,
+        };
+        let Some(mut message) = first else {
+            // Whoever asks next whether something was committed must not be too early.
+            let _ = worker.child.kill().await;
+            return Err(JobError::Killed(Stop::Cancelled));
+        };
+        if matches!(message, Ok(Some(FromWorker::Committing { .. }))) {
+            message = receive(&mut worker.output, &mut worker.inbox).await;
+        }
+        match message {
+            Ok(Some(FromWorker::Restored(done))) => {
+                done.map(|restored| *restored).map_err(|error| JobError::Fault(error.into()))
+            }
+            Ok(_) => Err(lost("died".to_owned())),
+            Err(error) => Err(lost(format!("died: {error}"))),
+        }
+    }
+
+    /// Lists the snapshots, in a process of its own: their files may have been edited by anyone.
+    ///
+    /// # Errors
+    /// Why there is no list.
+    pub async fn snapshots(
+        &self,
+        listing: Listing,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<SnapshotEntry>, JobError> {
+        let lost = |words: String| JobError::Lost(format!("the process that looks at snapshots {words}"));
+        let mut worker = Worker::spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
+        let order = Order::Snapshots(listing);
+        let message = tokio::select! {
+            message = worker.order(&order) => message,
+            () = cancel.cancelled() => return Err(JobError::Killed(Stop::Cancelled)),
+            () = self.closing.cancelled() => return Err(JobError::Killed(Stop::Cancelled)),
+        };
+        match message {
+            Ok(Some(FromWorker::Snapshots(found))) => found.map_err(|error| JobError::Fault(error.into())),
+            Ok(_) => Err(lost("died".to_owned())),
+            Err(error) => Err(lost(format!("died: {error}"))),
+        }
+    }
+
     /// Stops what runs and ends the workers that wait. A commit that was announced is let through.
     pub async fn close(&self) {
         self.closing.cancel();
@@ -226,8 +286,9 @@ impl Pool {
         let order = Order::Jobs(setup);
         match tokio::time::timeout(START_GRACE, worker.order(&order)).await {
             Ok(Ok(Some(FromWorker::Ready(Ok(()))))) => Ok(worker),
-            Ok(Ok(Some(FromWorker::Ready(Err(words))))) => {
-                Err(JobError::Lost(format!("a worker cannot open the database: {words}")))
+            Ok(Ok(Some(FromWorker::Ready(Err(error))))) => {
+                let words = format!("a worker cannot open the database: {}", error.message);
+                Err(JobError::Fault(Fault::error(error.code, words)))
             }
             Ok(Ok(_)) => Err(JobError::Lost("a worker ended while it started".to_owned())),
             Ok(Err(error)) => Err(JobError::Lost(format!("a worker ended while it started: {error}"))),

@@ -11,7 +11,9 @@ use crate::generated::{POLICIES, PROTECTED};
 use crate::policy::{ConnectionKind, Policy};
 use crate::sqlite::fault::Fault;
 use crate::sqlite::guard::Guarded;
+use crate::sqlite::next_step;
 use crate::sqlite::query::{self, Read as ReadStatement, ReadRows};
+use crate::sqlite::restore;
 use crate::sqlite::search_rows;
 use crate::sqlite::view::NewView;
 use crate::sqlite::watch::Watch;
@@ -36,6 +38,15 @@ pub fn run() -> io::Result<()> {
             let done = crate::sqlite::copy::snapshot(&request, jiff::Timestamp::now());
             pipe.send(&FromWorker::Snapshot(done))
         }
+        Some(Order::Restore(request)) => {
+            // No job, so no number.
+            let mut before_commit = || {
+                let _ = pipe.send(&FromWorker::Committing { job: 0 });
+            };
+            let done = restore::restore(&request, jiff::Timestamp::now(), &mut before_commit);
+            pipe.send(&FromWorker::Restored(done.map(Box::new)))
+        }
+        Some(Order::Snapshots(listing)) => pipe.send(&FromWorker::Snapshots(restore::list(&listing))),
         None => Ok(()),
     }
 }
@@ -46,8 +57,7 @@ fn run_jobs(pipe: &Pipe, setup: &Setup) -> io::Result<()> {
     let mut bench = match Bench::open(setup, watch) {
         Ok(bench) => bench,
         Err(error) => {
-            let words = crate::sqlite::fault::message(&error);
-            return pipe.send(&FromWorker::Ready(Err(words)));
+            return pipe.send(&FromWorker::Ready(Err(crate::sqlite::fault::tool_error(&error))));
         }
     };
     pipe.send(&FromWorker::Ready(Ok(())))?;
@@ -100,6 +110,10 @@ impl Bench {
 
     fn work(&mut self, job: Job, pipe: &Pipe) -> Result<Answer, Fault> {
         let policy = policy_of(&job.policy)?;
+        self.work_under(policy, job, pipe).map_err(|fault| next_step::added(self.guarded(), policy, fault))
+    }
+
+    fn work_under(&mut self, policy: &'static Policy, job: Job, pipe: &Pipe) -> Result<Answer, Fault> {
         self.guarded().watch().start(Duration::from_millis(job.timeout_ms));
         let mut moments = Told { pipe, job: job.number };
         match job.work {

@@ -14,6 +14,7 @@ use crate::sqlite::fault::Fault;
 use crate::sqlite::introspect::{Schema, TableDescription, TableEntry};
 use crate::sqlite::params::Params;
 use crate::sqlite::query::{Form, TextResult};
+use crate::sqlite::restore::{Listing, RestoreRequest, Restored, SnapshotEntry};
 use crate::sqlite::sample::Sample;
 use crate::sqlite::search_rows::Search;
 use crate::sqlite::view::CreatedView;
@@ -31,6 +32,10 @@ pub enum Order {
     Jobs(Setup),
     /// Make one snapshot and end.
     Snapshot(SnapshotRequest),
+    /// Restore one snapshot and end.
+    Restore(Box<RestoreRequest>),
+    /// List the snapshots and end.
+    Snapshots(Listing),
 }
 
 /// What a worker for jobs opens, and how.
@@ -72,11 +77,15 @@ pub enum ToWorker {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FromWorker {
     /// The file is open; or why it is not.
-    Ready(Result<(), String>),
+    Ready(Result<(), ToolError>),
     /// What of the policy file finds nothing in the database, for the server's log.
     Notes(Vec<String>),
     /// The snapshot that was ordered, or why there is none.
     Snapshot(Result<SnapshotDone, ToolError>),
+    /// The restore that was ordered, or why there is none.
+    Restored(Result<Box<Restored>, ToolError>),
+    /// The list that was ordered.
+    Snapshots(Result<Vec<SnapshotEntry>, ToolError>),
     /// The job waits for another process's lock; its own time stands still.
     Waiting {
         /// The job's number.

@@ -83,6 +83,20 @@ pub async fn dispatch(
             };
             crate::handlers::snapshot::take(cx, input).await
         }
+        crate::generated::Tool::MemoryListSnapshots => {
+            let _args: crate::generated::MemoryListSnapshotsArgs = parsed(arguments)?;
+            let input = crate::handlers::restore::ListInput {
+            };
+            crate::handlers::restore::list(cx, input).await
+        }
+        crate::generated::Tool::MemoryRestoreSnapshot => {
+            let args: crate::generated::MemoryRestoreSnapshotArgs = parsed(arguments)?;
+            let input = crate::handlers::restore::RestoreInput {
+                name: args.name,
+                reason: args.reason,
+            };
+            crate::handlers::restore::restore(cx, input).await
+        }
         crate::generated::Tool::MemoryVerifyChain => {
             let _args: crate::generated::MemoryVerifyChainArgs = parsed(arguments)?;
             let input = crate::handlers::chain::VerifyInput {

@@ -23,6 +23,10 @@ pub enum Tool {
     MemoryAppendEvent,
     /// `memory.snapshot`: Make a snapshot.
     MemorySnapshot,
+    /// `memory.list_snapshots`: List snapshots.
+    MemoryListSnapshots,
+    /// `memory.restore_snapshot`: Restore a snapshot.
+    MemoryRestoreSnapshot,
     /// `memory.verify_chain`: Verify the memory.
     MemoryVerifyChain,
     /// `memory.checkpoint`: Write a checkpoint.
@@ -55,6 +59,8 @@ impl Tool {
         Tool::MemoryCreateView,
         Tool::MemoryAppendEvent,
         Tool::MemorySnapshot,
+        Tool::MemoryListSnapshots,
+        Tool::MemoryRestoreSnapshot,
         Tool::MemoryVerifyChain,
         Tool::MemoryCheckpoint,
         Tool::MemoryGetResumeContext,
@@ -79,6 +85,8 @@ impl Tool {
             Tool::MemoryCreateView => "memory.create_view",
             Tool::MemoryAppendEvent => "memory.append_event",
             Tool::MemorySnapshot => "memory.snapshot",
+            Tool::MemoryListSnapshots => "memory.list_snapshots",
+            Tool::MemoryRestoreSnapshot => "memory.restore_snapshot",
             Tool::MemoryVerifyChain => "memory.verify_chain",
             Tool::MemoryCheckpoint => "memory.checkpoint",
             Tool::MemoryGetResumeContext => "memory.get_resume_context",
@@ -104,6 +112,8 @@ impl Tool {
             "memory.create_view" => Some(Tool::MemoryCreateView),
             "memory.append_event" => Some(Tool::MemoryAppendEvent),
             "memory.snapshot" => Some(Tool::MemorySnapshot),
+            "memory.list_snapshots" => Some(Tool::MemoryListSnapshots),
+            "memory.restore_snapshot" => Some(Tool::MemoryRestoreSnapshot),
             "memory.verify_chain" => Some(Tool::MemoryVerifyChain),
             "memory.checkpoint" => Some(Tool::MemoryCheckpoint),
             "memory.get_resume_context" => Some(Tool::MemoryGetResumeContext),
@@ -130,6 +140,8 @@ impl Tool {
             Tool::MemoryCreateView => None,
             Tool::MemoryAppendEvent => None,
             Tool::MemorySnapshot => None,
+            Tool::MemoryListSnapshots => None,
+            Tool::MemoryRestoreSnapshot => None,
             Tool::MemoryVerifyChain => None,
             Tool::MemoryCheckpoint => None,
             Tool::MemoryGetResumeContext => None,
@@ -155,6 +167,8 @@ impl Tool {
             Tool::MemoryCreateView => schemars::schema_for!(MemoryCreateViewArgs),
             Tool::MemoryAppendEvent => schemars::schema_for!(MemoryAppendEventArgs),
             Tool::MemorySnapshot => schemars::schema_for!(MemorySnapshotArgs),
+            Tool::MemoryListSnapshots => schemars::schema_for!(MemoryListSnapshotsArgs),
+            Tool::MemoryRestoreSnapshot => schemars::schema_for!(MemoryRestoreSnapshotArgs),
             Tool::MemoryVerifyChain => schemars::schema_for!(MemoryVerifyChainArgs),
             Tool::MemoryCheckpoint => schemars::schema_for!(MemoryCheckpointArgs),
             Tool::MemoryGetResumeContext => schemars::schema_for!(MemoryGetResumeContextArgs),
@@ -254,6 +268,22 @@ pub struct MemoryAppendEventArgs {
 #[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MemorySnapshotArgs {
+    /// `reason`: string, required.
+    pub reason: String,
+}
+
+/// The arguments of `memory.list_snapshots`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MemoryListSnapshotsArgs {
+}
+
+/// The arguments of `memory.restore_snapshot`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MemoryRestoreSnapshotArgs {
+    /// `name`: string, required.
+    pub name: String,
     /// `reason`: string, required.
     pub reason: String,
 }
@@ -403,6 +433,8 @@ pub enum PolicyId {
     Chain,
     /// `snapshot`: The server writes a checked copy beside the database; no agent-written SQL.
     Snapshot,
+    /// `restore`: The server puts a snapshot in the place of everything but its own tables; no agent-written SQL.
+    Restore,
 }
 
 impl PolicyId {
@@ -416,6 +448,7 @@ impl PolicyId {
         PolicyId::Inspect,
         PolicyId::Chain,
         PolicyId::Snapshot,
+        PolicyId::Restore,
     ];
 
     /// The id in policy.yaml.
@@ -436,6 +469,7 @@ impl PolicyId {
             "inspect" => Some(PolicyId::Inspect),
             "chain" => Some(PolicyId::Chain),
             "snapshot" => Some(PolicyId::Snapshot),
+            "restore" => Some(PolicyId::Restore),
             _ => None,
         }
     }
@@ -452,6 +486,7 @@ impl PolicyId {
             PolicyId::Inspect => &INSPECT,
             PolicyId::Chain => &CHAIN,
             PolicyId::Snapshot => &SNAPSHOT,
+            PolicyId::Restore => &RESTORE,
         }
     }
 }
@@ -764,6 +799,24 @@ static SNAPSHOT: Policy = Policy {
     snapshots_first: false,
 };
 
+static RESTORE: Policy = Policy {
+    id: "restore",
+    title: "The server puts a snapshot in the place of everything but its own tables; no agent-written SQL",
+    tool: "",
+    connection: ConnectionKind::None,
+    selects_only: false,
+    writes: true,
+    can_lose: true,
+    actions: &[
+    ],
+    pragmas: &[
+    ],
+    functions_denied: &[],
+    modules: &[],
+    counts_overwrites: false,
+    snapshots_first: true,
+};
+
 /// Every policy, in the order of policy.yaml.
 pub static POLICIES: &[&Policy] = &[
     &READ,
@@ -774,6 +827,7 @@ pub static POLICIES: &[&Policy] = &[
     &INSPECT,
     &CHAIN,
     &SNAPSHOT,
+    &RESTORE,
 ];
 
 /// The words of every authorizer action.
@@ -1006,7 +1060,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "3b14992cc0b29ccbd099e6728b28305eb2020d6814c146a63797c04c222ce665";
+pub const MANIFEST_SHA256: &str = "f40d605682a3a0e15dcea2125fffae7e1ce8d24f68b32778ff12ef0833661dc6";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
-pub const POLICY_SHA256: &str = "c4338e53e8b9b7198c70e77712d8f2e0aa739cec658238b467f62ffdc4cf6760";
+pub const POLICY_SHA256: &str = "ac38a03e776badf19642c33e6a6b5ad7b5f9f458caf3505b1708d5f458b52458";

@@ -24,6 +24,7 @@ mod settings;
 mod startup;
 mod surface;
 mod text_tables;
+mod undo;
 mod views;
 mod writing;
 

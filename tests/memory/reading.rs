@@ -291,3 +291,18 @@ fn memory_bombs_end_as_tool_errors() {
         client.is_alive();
     }
 }
+
+#[test]
+fn a_column_that_another_program_added_is_in_the_first_answer_after_it() {
+    let bench = Bench::with("CREATE TABLE t(a); INSERT INTO t VALUES (1)");
+    let mut client = Server::on(&bench).start();
+    client.read("SELECT * FROM t").is("a\n1\n# 1 rows");
+    bench.sql("ALTER TABLE t ADD COLUMN b DEFAULT 2");
+    // Not the statement from before: that one would be compiled anew in any case.
+    client.read("SELECT * FROM t WHERE a = 1").is("a,b\n1,2\n# 1 rows");
+    bench.sql("ALTER TABLE t RENAME COLUMN b TO c");
+    client.read("SELECT * FROM t").is("a,c\n1,2\n# 1 rows");
+    bench.sql("ALTER TABLE t DROP COLUMN c");
+    client.read("SELECT * FROM t WHERE a = 1").is("a\n1\n# 1 rows");
+    client.read("SELECT * FROM t WHERE a = 2").is("a\n# 0 rows");
+}

@@ -93,7 +93,7 @@ fn a_read_only_server_offers_what_reads_and_writes_no_byte_of_the_file() {
         let before = bench.files();
         let mut client = Server::on(&bench).flags(&["--read-only"]).start();
         let list = client.request("tools/list", json!({}));
-        assert_eq!(list["result"]["tools"].as_array().unwrap().len(), 7);
+        assert_eq!(list["result"]["tools"].as_array().unwrap().len(), 8);
         assert!(client.initialized["instructions"].as_str().unwrap().contains("read-only"));
         client.read("SELECT count(*) AS n FROM notes").is("n\n3\n# 1 rows");
         client.read("SELECT nope").fails(&[]);

@@ -9,13 +9,14 @@ fn tools(list: &Value) -> &Vec<Value> {
 }
 
 #[test]
-fn thirteen_tools_with_truthful_hints_and_described_arguments() {
+fn fifteen_tools_with_truthful_hints_and_described_arguments() {
     let bench = Bench::notes();
     let mut client = Server::on(&bench).start();
     let list = client.request("tools/list", json!({}));
     let names: BTreeSet<&str> = tools(&list).iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     let reads = [
         "read_query",
+        "list_snapshots",
         "list_tables",
         "describe_table",
         "get_schema",
@@ -23,9 +24,9 @@ fn thirteen_tools_with_truthful_hints_and_described_arguments() {
         "get_resume_context",
         "search_text",
     ];
-    let writes =
-        ["write_query", "destructive_query", "create_view", "append_event", "snapshot", "checkpoint"];
-    assert_eq!(names, reads.iter().chain(&writes).copied().collect());
+    let destroys = ["destructive_query", "restore_snapshot"];
+    let writes = ["write_query", "create_view", "append_event", "snapshot", "checkpoint"];
+    assert_eq!(names, reads.iter().chain(&writes).chain(&destroys).copied().collect());
     for tool in tools(&list) {
         let name = tool["name"].as_str().unwrap();
         for text in ["title", "description"] {
@@ -34,7 +35,7 @@ fn thirteen_tools_with_truthful_hints_and_described_arguments() {
         assert!(tool["description"].as_str().unwrap().chars().count() <= 1024, "{name}");
         let hints = &tool["annotations"];
         assert_eq!(hints["readOnlyHint"], reads.contains(&name), "{name}");
-        assert_eq!(hints["destructiveHint"], name == "destructive_query", "{name}");
+        assert_eq!(hints["destructiveHint"], destroys.contains(&name), "{name}");
         assert_eq!(hints["openWorldHint"], false, "{name}");
         assert!(hints["idempotentHint"].is_boolean(), "{name}");
         assert_eq!(tool["inputSchema"]["type"], "object", "{name}");

@@ -154,3 +154,38 @@ fn the_worked_example_does_what_it_says() {
         .destroy("DROP TABLE orders")
         .fails(&["DROP TABLE is refused in destructive_query by this server's policy"]);
 }
+
+#[test]
+fn doctor_looks_at_the_policy_file_too() {
+    let bench = Bench::notes();
+    let examine = |policy: &std::path::Path| -> Value {
+        let flags = [
+            "doctor",
+            "--json",
+            "--db",
+            bench.path().to_str().unwrap(),
+            "--policy",
+            policy.to_str().unwrap(),
+        ];
+        serde_json::from_str(&Server::bare().flags(&flags).run().1).unwrap()
+    };
+    let about = |report: &Value| -> Vec<String> {
+        let findings =
+            report["findings"].as_array().unwrap().iter().filter(|finding| finding["topic"] == "policy file");
+        findings
+            .map(|finding| {
+                format!("{}: {}", finding["state"].as_str().unwrap(), finding["text"].as_str().unwrap())
+            })
+            .collect()
+    };
+    let good = Policy::of("protect: [notes]");
+    let report = examine(&good.path());
+    assert_eq!(about(&report), [format!("ok: {}", good.path().display())]);
+    let shown = run(&["policy", "--policy", good.path().to_str().unwrap()]);
+    assert!(shown.contains(report["policy_sha256"].as_str().unwrap()), "{shown}");
+    let bad = Policy::of("protekt: [notes]\nhied: []");
+    assert_eq!(about(&examine(&bad.path())).iter().filter(|line| line.starts_with("problem: ")).count(), 2);
+    let near = bench.folder().join("p.yaml");
+    std::fs::write(&near, "protect: [notes]").unwrap();
+    assert!(about(&examine(&near))[0].starts_with("warning: "));
+}

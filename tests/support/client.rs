@@ -60,6 +60,13 @@ impl Server {
         self
     }
 
+    /// Under another user and group; only the superuser can.
+    pub(crate) fn as_user(mut self, id: u32) -> Self {
+        use std::os::unix::process::CommandExt;
+        self.command.uid(id).gid(id);
+        self
+    }
+
     pub(crate) fn in_folder(mut self, folder: &Path) -> Self {
         self.command.current_dir(folder);
         self
@@ -380,13 +387,21 @@ pub(crate) struct Answer {
     pub(crate) failed: bool,
     /// The error's code: `REFUSED`, or the number of a protocol error.
     pub(crate) code: String,
+    /// The result as data; null where there is none.
+    pub(crate) structured: Value,
 }
 
 impl Answer {
     fn of(message: Value, asked: String) -> Self {
         if let Some(error) = message.get("error") {
             let text = error["message"].as_str().unwrap().to_owned();
-            return Self { asked, text, failed: true, code: error["code"].to_string() };
+            return Self {
+                asked,
+                text,
+                failed: true,
+                code: error["code"].to_string(),
+                structured: Value::Null,
+            };
         }
         let result = &message["result"];
         let content = result["content"].as_array().unwrap();
@@ -396,6 +411,7 @@ impl Answer {
             text: content[0]["text"].as_str().unwrap().to_owned(),
             failed: result["isError"].as_bool().unwrap_or(false),
             code: result["_meta"]["indelible/code"].as_str().unwrap_or_default().to_owned(),
+            structured: result["structuredContent"].clone(),
         }
     }
 

@@ -8,7 +8,9 @@
 mod bench;
 mod client;
 mod process;
+mod schema;
 
-pub(crate) use bench::Bench;
+pub(crate) use bench::{Bench, query};
 pub(crate) use client::{Answer, Client, Server};
 pub(crate) use process::{children_of, is_alive, wait_until};
+pub(crate) use schema::violation;

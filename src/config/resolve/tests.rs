@@ -22,6 +22,15 @@ fn defaults(max_rows: u64) -> Defaults {
 
 /// Resolves a command line and an environment, both split at spaces.
 fn resolved(flags: &str, env: &str) -> Result<Settings, StartError> {
+    origins(flags, env).map(|resolved| resolved.settings)
+}
+
+/// The same beside `--db /d`, with where each setting came from.
+pub(crate) fn everything(flags: &str, env: &str) -> Result<Resolved, StartError> {
+    origins(&format!("--db /d {flags}"), env)
+}
+
+fn origins(flags: &str, env: &str) -> Result<Resolved, StartError> {
     let raw = Line::try_parse_from(flags.split_whitespace()).expect("clap takes it").raw;
     let variables: Vec<(&str, &str)> =
         env.split_whitespace().map(|pair| pair.split_once('=').expect("NAME=value")).collect();
@@ -33,7 +42,7 @@ fn resolved(flags: &str, env: &str) -> Result<Settings, StartError> {
         let found = variables.iter().find(|(variable, _)| *variable == name);
         found.map(|(_, value)| OsString::from(value))
     };
-    resolve(&raw, lookup, &profiles)
+    resolve_with_origins(&raw, lookup, &profiles)
 }
 
 /// One setting, shown.

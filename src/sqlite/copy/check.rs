@@ -9,45 +9,92 @@ use crate::sqlite::open;
 use rusqlite::{Connection, ErrorCode as SqliteCode};
 use std::path::Path;
 
+/// How much is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sqlite) enum Depth {
+    /// `quick_check`: what a copy can lose.
+    Pages,
+    /// `integrity_check`: that indexes hold what their tables hold as well.
+    Indexes,
+}
+
+impl Depth {
+    fn pragma(self) -> &'static str {
+        match self {
+            Self::Pages => "PRAGMA main.quick_check",
+            Self::Indexes => "PRAGMA main.integrity_check",
+        }
+    }
+}
+
+/// What a check found, the first message of each kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Integrity {
+    /// Pages or b-trees are damaged.
+    pub damage: Option<String>,
+    /// Rows break a rule of their table, or a search index disagrees with its content.
+    pub content: Option<String>,
+}
+
 /// `None` if the file is a sound database, else what is wrong with it.
 ///
 /// # Errors
 /// SQLite's, when the file cannot be read at all.
-pub(super) fn damage(copy: &Path) -> rusqlite::Result<Option<String>> {
-    let connection = open::for_checking(copy)?;
-    match first_damage(&connection, "PRAGMA main.quick_check") {
-        Ok(damage) => Ok(damage),
-        // A virtual table that cannot connect (its shadow tables are gone, say) keeps the whole check from
-        // compiling: then table by table.
-        Err(error) if error.sqlite_error_code() == Some(SqliteCode::Unknown) => table_by_table(&connection),
-        Err(error) => Err(error),
-    }
+pub(in crate::sqlite) fn damage(copy: &Path, depth: Depth) -> rusqlite::Result<Option<String>> {
+    checked(&open::for_checking(copy)?, depth).map(|found| found.damage)
 }
 
-fn table_by_table(connection: &Connection) -> rusqlite::Result<Option<String>> {
+/// Checks the database behind a connection.
+///
+/// # Errors
+/// SQLite's, when it cannot be read at all.
+pub(in crate::sqlite) fn integrity(connection: &Connection) -> rusqlite::Result<Integrity> {
+    checked(connection, Depth::Pages)
+}
+
+fn checked(connection: &Connection, depth: Depth) -> rusqlite::Result<Integrity> {
+    let mut found = Integrity::default();
+    match look(connection, depth.pragma(), &mut found) {
+        Ok(()) => {}
+        // A virtual table that cannot connect (its shadow tables are gone, say) keeps the whole check from
+        // compiling: then table by table.
+        Err(error) if error.sqlite_error_code() == Some(SqliteCode::Unknown) => {
+            table_by_table(connection, depth, &mut found)?;
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(found)
+}
+
+fn table_by_table(connection: &Connection, depth: Depth, found: &mut Integrity) -> rusqlite::Result<()> {
     let mut tables =
         connection.prepare("SELECT name FROM main.sqlite_schema WHERE type = 'table' AND rootpage > 0")?;
     let names = tables.query_map([], |row| text(row, 0))?.collect::<Result<Vec<_>, _>>()?;
     for name in names {
         let quoted = name.replace('"', "\"\"");
-        let damage = first_damage(connection, &format!("PRAGMA main.quick_check(\"{quoted}\")"))?;
-        if damage.is_some() {
-            return Ok(damage);
+        look(connection, &format!("{}(\"{quoted}\")", depth.pragma()), found)?;
+        if found.damage.is_some() {
+            break;
         }
     }
-    Ok(None)
+    Ok(())
 }
 
-fn first_damage(connection: &Connection, sql: &str) -> rusqlite::Result<Option<String>> {
+/// Up to the first damage.
+fn look(connection: &Connection, sql: &str, found: &mut Integrity) -> rusqlite::Result<()> {
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let message = text(row, 0)?;
         if !is_about_content(&message) {
-            return Ok(Some(message));
+            found.damage = Some(message);
+            break;
+        }
+        if message != "ok" {
+            found.content.get_or_insert(message);
         }
     }
-    Ok(None)
+    Ok(())
 }
 
 /// The check's messages that do not speak of pages (the texts are those of `sqlite3.c`, pragma.c and the

@@ -20,7 +20,7 @@ const LEFTOVER_AGE: Duration = Duration::from_secs(3600);
 const COMPANIONS: [&str; 3] = ["-journal", "-wal", "-shm"];
 
 /// Makes the folder, for its owner alone, if there is none.
-pub(super) fn make(folder: &Path) -> Result<(), ToolError> {
+pub(in crate::sqlite) fn make(folder: &Path) -> Result<(), ToolError> {
     if folder.is_dir() {
         return Ok(());
     }
@@ -34,7 +34,7 @@ pub(super) fn make(folder: &Path) -> Result<(), ToolError> {
 }
 
 /// Makes the names in the folder last.
-pub(super) fn sync(folder: &Path) -> Result<(), ToolError> {
+pub(in crate::sqlite) fn sync(folder: &Path) -> Result<(), ToolError> {
     match File::open(folder).and_then(|folder| folder.sync_all()) {
         // Some file systems have no such thing as syncing a folder.
         Err(error) if error.kind() != std::io::ErrorKind::InvalidInput => Err(io_failed(folder, &error)),
@@ -44,36 +44,36 @@ pub(super) fn sync(folder: &Path) -> Result<(), ToolError> {
 
 /// A file that is removed, with SQLite's companions, unless it is published.
 #[derive(Debug)]
-pub(super) struct Temporary {
+pub(in crate::sqlite) struct Temporary {
     path: PathBuf,
     file: File,
 }
 
 impl Temporary {
     /// Creates it, private from the start. `name` is the name it may get.
-    pub(super) fn create(folder: &Path, name: &OsStr) -> Result<Self, ToolError> {
+    pub(in crate::sqlite) fn create(folder: &Path, name: &OsStr) -> Result<Self, ToolError> {
         let path = folder.join(temporary(name));
         let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let file = opened.map_err(|error| io_failed(&path, &error))?;
         Ok(Self { path, file })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(in crate::sqlite) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(super) fn file(&self) -> &File {
+    pub(in crate::sqlite) fn file(&self) -> &File {
         &self.file
     }
 
     /// Makes the content last; its size.
-    pub(super) fn sync(&self) -> Result<u64, ToolError> {
+    pub(in crate::sqlite) fn sync(&self) -> Result<u64, ToolError> {
         let synced = self.file.sync_all().and_then(|()| self.file.metadata());
         synced.map(|found| found.len()).map_err(|error| io_failed(&self.path, &error))
     }
 
     /// Gives it the first of its possible names that is free, never in another's place.
-    pub(super) fn publish(self, name: impl Fn(u32) -> OsString) -> Result<PathBuf, ToolError> {
+    pub(in crate::sqlite) fn publish(self, name: impl Fn(u32) -> OsString) -> Result<PathBuf, ToolError> {
         let folder = self.path.parent().unwrap_or(Path::new("/")).to_path_buf();
         for counter in (0..1).chain(2..10_000) {
             let target = folder.join(name(counter));
@@ -95,17 +95,19 @@ impl Drop for Temporary {
     }
 }
 
-/// Removes the snapshots that are too many.
-pub(super) fn rotate(
+/// Removes the snapshots that are too many, but for `spare`.
+pub(in crate::sqlite) fn rotate(
     written: &Path,
     database: &OsStr,
     kind: SnapshotKind,
     keep: usize,
+    spare: Option<&OsStr>,
     warnings: &mut Vec<String>,
 ) -> Vec<PathBuf> {
     let (Some(folder), Some(name)) = (written.parent(), written.file_name()) else { return Vec::new() };
     let mut removed = Vec::new();
-    for file in surplus(database, kind, keep, name, regular_files(folder)) {
+    let surplus = surplus(database, kind, keep, name, regular_files(folder));
+    for file in surplus.into_iter().filter(|file| Some(file.as_os_str()) != spare) {
         let path = folder.join(file);
         match std::fs::remove_file(&path) {
             Ok(()) => {
@@ -122,7 +124,7 @@ pub(super) fn rotate(
 }
 
 /// Removes what copies that were killed have left, once it is old.
-pub(super) fn sweep(folder: &Path, database: &OsStr) {
+pub(in crate::sqlite) fn sweep(folder: &Path, database: &OsStr) {
     for file in regular_files(folder).filter(|file| is_temporary(database, file.as_bytes())) {
         let path = folder.join(file);
         let age = path.metadata().and_then(|found| found.modified()).map(|then| then.elapsed());
@@ -133,7 +135,8 @@ pub(super) fn sweep(folder: &Path, database: &OsStr) {
     }
 }
 
-fn regular_files(folder: &Path) -> impl Iterator<Item = OsString> {
+/// Names of the regular files in a folder; none if it cannot be read.
+pub(in crate::sqlite) fn regular_files(folder: &Path) -> impl Iterator<Item = OsString> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file())).map(|entry| entry.file_name())
 }

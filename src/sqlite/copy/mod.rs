@@ -7,17 +7,24 @@
 //! advisory locks canceled by a separate thread doing close()"). The descriptor opened here for the file
 //! copy therefore stays open until the process ends.
 
-mod check;
-mod folder;
-mod names;
+pub(super) mod check;
+pub(super) mod folder;
+mod found;
+pub(super) mod names;
+
+pub use check::Integrity;
+pub(super) use check::integrity;
+pub use found::{FoundSnapshot, found};
 
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::{diagnose, open};
+use check::Depth;
 use folder::Temporary;
 use names::{Name, with_ending};
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 use serde::{Deserialize, Serialize};
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -103,18 +110,68 @@ pub fn default_folder(database: &Path) -> PathBuf {
 /// # Errors
 /// [`ErrorCode::SnapshotFailed`], naming the file or folder and the cause. Nothing is left behind.
 pub fn snapshot(request: &SnapshotRequest, now: jiff::Timestamp) -> Result<SnapshotDone, ToolError> {
-    let absolute = |path: &Path| std::path::absolute(path).map_err(|error| io_failed(path, &error));
-    let database = absolute(&request.database)?;
-    // SQLite keeps the WAL beside the file itself, not beside a link to it.
-    let real = std::fs::canonicalize(&database).map_err(|error| io_failed(&database, &error))?;
-    let folder = absolute(&request.folder)?;
-    let name = names::label(&database, &real, folder != default_folder(&database))
-        .ok_or_else(|| failed(format!("`{}` names no file", database.display())))?;
-    let name = name.as_os_str();
-    folder::make(&folder)?;
-    let temporary = Temporary::create(&folder, &Name::new(now, 0, request.kind).file_name(name))?;
-    let method = copy(&real, &temporary, request.busy_timeout)?;
-    match check::damage(temporary.path()) {
+    let place = Place::of(&request.database, &request.folder).map_err(failed)?;
+    make(&place, request, None, now, |temporary| copy(&place.real, temporary, request.busy_timeout))
+}
+
+/// Makes a snapshot of what an open connection sees, through SQLite alone; `spare` is not rotated out.
+///
+/// # Errors
+/// As [`snapshot`].
+pub(super) fn snapshot_through(
+    source: &Connection,
+    place: &Place,
+    request: &SnapshotRequest,
+    spare: &OsStr,
+    now: jiff::Timestamp,
+) -> Result<SnapshotDone, ToolError> {
+    make(place, request, Some(spare), now, |temporary| {
+        back_up(source, temporary.path(), request.busy_timeout)
+            .map_err(|error| sqlite_failed(&place.real, &error))?;
+        Ok(CopyMethod::Backup)
+    })
+}
+
+/// Where a database and its snapshots are.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    /// The database as it was named, absolute.
+    pub(super) database: PathBuf,
+    /// The file itself: SQLite keeps the WAL beside it, not beside a link to it.
+    pub(super) real: PathBuf,
+    /// The folder of the snapshots, absolute.
+    pub(super) folder: PathBuf,
+    /// What their names begin with.
+    pub(super) label: OsString,
+}
+
+impl Place {
+    /// # Errors
+    /// The database is not there, in words.
+    pub(super) fn of(database: &Path, folder: &Path) -> Result<Self, String> {
+        let words = |path: &Path, error: std::io::Error| format!("`{}`: {error}", path.display());
+        let absolute = |path: &Path| std::path::absolute(path).map_err(|error| words(path, error));
+        let database = absolute(database)?;
+        let real = std::fs::canonicalize(&database).map_err(|error| words(&database, error))?;
+        let folder = absolute(folder)?;
+        let label = names::label(&database, &real, folder != default_folder(&database))
+            .ok_or_else(|| format!("`{}` names no file", database.display()))?;
+        Ok(Self { database, real, folder, label })
+    }
+}
+
+fn make(
+    place: &Place,
+    request: &SnapshotRequest,
+    spare: Option<&OsStr>,
+    now: jiff::Timestamp,
+    copy: impl FnOnce(&Temporary) -> Result<CopyMethod, ToolError>,
+) -> Result<SnapshotDone, ToolError> {
+    let Place { database, real, folder, label } = place;
+    folder::make(folder)?;
+    let temporary = Temporary::create(folder, &Name::new(now, 0, request.kind).file_name(label))?;
+    let method = copy(&temporary)?;
+    match check::damage(temporary.path(), Depth::Pages) {
         Ok(None) => {}
         Ok(Some(damage)) => {
             return Err(failed(format!(
@@ -123,14 +180,14 @@ pub fn snapshot(request: &SnapshotRequest, now: jiff::Timestamp) -> Result<Snaps
                 crate::render::one_line(&damage, 300)
             )));
         }
-        Err(error) => return Err(sqlite_failed(&real, &error)),
+        Err(error) => return Err(sqlite_failed(real, &error)),
     }
     let bytes = temporary.sync()?;
-    let path = temporary.publish(|counter| Name::new(now, counter, request.kind).file_name(name))?;
-    folder::sync(&folder)?;
+    let path = temporary.publish(|counter| Name::new(now, counter, request.kind).file_name(label))?;
+    folder::sync(folder)?;
     let mut warnings = Vec::new();
-    let removed = folder::rotate(&path, name, request.kind, request.keep, &mut warnings);
-    folder::sweep(&folder, name);
+    let removed = folder::rotate(&path, label, request.kind, request.keep, spare, &mut warnings);
+    folder::sweep(folder, label);
     Ok(SnapshotDone { path, bytes, method, removed, warnings })
 }
 
@@ -223,7 +280,7 @@ fn is_read_only(error: &rusqlite::Error) -> bool {
 }
 
 fn failed(why: impl std::fmt::Display) -> ToolError {
-    ToolError::new(ErrorCode::SnapshotFailed, format!("no snapshot could be made: {why}"))
+    ToolError::new(ErrorCode::SnapshotFailed, why.to_string())
 }
 
 fn io_failed(path: &Path, error: &std::io::Error) -> ToolError {

@@ -13,7 +13,7 @@ use std::path::Path;
 /// What the names of a database's snapshots begin with: its file name, and in a folder of the user's
 /// choosing (`shared`) twelve hex digits of the SHA-256 of its real path, since `a/memory.db` and
 /// `b/memory.db` may both put their snapshots there.
-pub(super) fn label(database: &Path, real: &Path, shared: bool) -> Option<OsString> {
+pub(in crate::sqlite) fn label(database: &Path, real: &Path, shared: bool) -> Option<OsString> {
     let mut label = database.file_name()?.to_os_string();
     if shared {
         let digest = Sha256::digest(real.as_os_str().as_bytes());
@@ -25,21 +25,21 @@ pub(super) fn label(database: &Path, real: &Path, shared: bool) -> Option<OsStri
 
 /// What a snapshot's name says, in the order of its making.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Name {
+pub(in crate::sqlite) struct Name {
     /// `20261130T090102.123Z`
-    pub(super) stamp: String,
+    pub(in crate::sqlite) stamp: String,
     /// 0, or the number that kept it apart from another of the same millisecond.
-    pub(super) counter: u32,
-    pub(super) kind: SnapshotKind,
+    pub(in crate::sqlite) counter: u32,
+    pub(in crate::sqlite) kind: SnapshotKind,
 }
 
 impl Name {
-    pub(super) fn new(moment: jiff::Timestamp, counter: u32, kind: SnapshotKind) -> Self {
+    pub(in crate::sqlite) fn new(moment: jiff::Timestamp, counter: u32, kind: SnapshotKind) -> Self {
         Self { stamp: moment.strftime("%Y%m%dT%H%M%S%.3fZ").to_string(), counter, kind }
     }
 
     /// `memory.db.20261130T090102.123Z.auto.db`, with a counter `memory.db.20261130T090102.123Z-2.auto.db`.
-    pub(super) fn file_name(&self, database: &OsStr) -> OsString {
+    pub(in crate::sqlite) fn file_name(&self, database: &OsStr) -> OsString {
         let mut name = database.to_os_string();
         name.push(format!(".{}", self.stamp));
         if self.counter > 0 {
@@ -49,8 +49,22 @@ impl Name {
         name
     }
 
+    /// The moment as people read it: `2026-11-30T09:01:02.123Z`.
+    pub(in crate::sqlite) fn time(&self) -> String {
+        let part = |range: std::ops::Range<usize>| self.stamp.get(range).unwrap_or_default();
+        format!(
+            "{}-{}-{}T{}:{}:{}",
+            part(0..4),
+            part(4..6),
+            part(6..8),
+            part(9..11),
+            part(11..13),
+            part(13..20)
+        )
+    }
+
     /// The name, if `file` is a snapshot of `database`.
-    pub(super) fn parse(database: &OsStr, file: &[u8]) -> Option<Self> {
+    pub(in crate::sqlite) fn parse(database: &OsStr, file: &[u8]) -> Option<Self> {
         let rest = file.strip_prefix(database.as_bytes())?.strip_prefix(b".")?;
         let rest = std::str::from_utf8(rest).ok()?.strip_suffix(".db")?;
         let (rest, kind) = match (rest.strip_suffix(".auto"), rest.strip_suffix(".manual")) {
@@ -76,7 +90,7 @@ impl Name {
 }
 
 /// The name a snapshot is written under before it is whole: `.<name>.tmp-<random>`.
-pub(super) fn temporary(name: &OsStr) -> OsString {
+pub(in crate::sqlite) fn temporary(name: &OsStr) -> OsString {
     let mut temporary = OsString::from(".");
     temporary.push(name);
     temporary.push(format!(".tmp-{}", uuid::Uuid::new_v4().simple()));
@@ -84,7 +98,7 @@ pub(super) fn temporary(name: &OsStr) -> OsString {
 }
 
 /// Whether `file` is a temporary file of a snapshot of `database`, or SQLite's companion of one.
-pub(super) fn is_temporary(database: &OsStr, file: &[u8]) -> bool {
+pub(in crate::sqlite) fn is_temporary(database: &OsStr, file: &[u8]) -> bool {
     let Some(rest) = file.strip_prefix(b".") else { return false };
     let rest =
         [&b"-journal"[..], b"-wal", b"-shm"].iter().find_map(|end| rest.strip_suffix(*end)).unwrap_or(rest);
@@ -96,7 +110,7 @@ pub(super) fn is_temporary(database: &OsStr, file: &[u8]) -> bool {
 }
 
 /// `path` with something behind its last character: `memory.db` and `-wal`.
-pub(super) fn with_ending(path: &OsStr, ending: &str) -> OsString {
+pub(in crate::sqlite) fn with_ending(path: &OsStr, ending: &str) -> OsString {
     let mut bytes = path.as_bytes().to_vec();
     bytes.extend_from_slice(ending.as_bytes());
     OsString::from_vec(bytes)
@@ -104,7 +118,7 @@ pub(super) fn with_ending(path: &OsStr, ending: &str) -> OsString {
 
 /// Of the snapshots in a folder, those that `keep` newest of a kind leave over; `written` stays, whatever
 /// its name says about its age.
-pub(super) fn surplus(
+pub(in crate::sqlite) fn surplus(
     database: &OsStr,
     kind: SnapshotKind,
     keep: usize,

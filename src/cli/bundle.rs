@@ -1,0 +1,35 @@
+//! `indelible bundle`: this program as a bundle for desktop apps.
+
+use super::{Program, output};
+use crate::bundle::{self, Bundle};
+use crate::config::{self, RawArgs};
+use crate::error::{EXIT_OK, StartError};
+use std::path::Path;
+
+/// What the app suggests for the database.
+const SUGGESTED: &str = "~/indelible.db";
+
+/// Writes it and says where. Settings come from flags alone: the bundle is for another machine than this.
+pub(super) fn bundle<P: Program>(program: &P, raw: &RawArgs, out: &Path) -> Result<u8, StartError> {
+    let suggested = match &raw.db {
+        None => SUGGESTED.to_owned(),
+        Some(path) => path.to_str().map(str::to_owned).ok_or_else(|| {
+            StartError::usage(format!(
+                "--db `{}`: is not UTF-8, so it cannot be written down",
+                path.display()
+            ))
+        })?,
+    };
+    let raw = RawArgs { db: Some("indelible.db".into()), ..raw.clone() };
+    let home = |name: &str| (name == "HOME").then(|| std::env::var_os(name)).flatten();
+    let resolved = config::resolve_with_origins(&raw, home, &program.profiles())?;
+    let arguments = resolved.arguments()?;
+    // Behind --db and its path.
+    let arguments = arguments.get(2..).unwrap_or_default();
+    let tools = program.tools(&resolved.settings)?;
+    let running = super::client_config::running()?;
+    let made = Bundle { program: &running, tools: &tools, arguments, database: &suggested };
+    let written = bundle::write(&made, out)?;
+    output::print(&format!("{} ({} bytes)", written.path.display(), written.bytes))?;
+    Ok(EXIT_OK)
+}

@@ -1,0 +1,134 @@
+//! Hooks for Claude Code: one `indelible call` line each, which can be tried by hand.
+//!
+//! A hook that fails never stands in the way: exit status 2 would block a prompt or a compaction, so every
+//! line ends in 0 or 1 (<https://code.claude.com/docs/en/hooks>, "Exit code output"). What SessionStart and
+//! UserPromptSubmit print goes into the agent's context, so only the first prints.
+
+use super::json::{edit, input, object_of, property};
+use super::{Launch, quoted};
+use crate::error::StartError;
+use jsonc_parser::cst::CstObject;
+use serde_json::{Value, json};
+
+/// The file, below the project's folder: it holds paths of this machine, and this one is not shared.
+pub const FILE: &str = ".claude/settings.local.json";
+
+/// The reminder that stands in the memory once the conversation is compacted.
+const REMINDER: &str = "The conversation was compacted here. Before anything else write a checkpoint: \
+                        what is done, what is open, what comes next.";
+
+/// One hook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hook {
+    /// The event: `SessionStart`.
+    pub event: &'static str,
+    /// Which cases of it; none for all.
+    pub matcher: Option<&'static str>,
+    /// The command line.
+    pub command: String,
+    /// The words by which an older line of ours is known again, beside the database's path.
+    call: &'static [&'static str],
+}
+
+/// The hooks: the resume text at the start of a session and after a compaction; a reminder before one, and the
+/// person's prompts if `prompts`, both where the profile `appends`.
+///
+/// # Errors
+/// A path that cannot be written into a command line; exit status 2.
+pub fn hooks(launch: &Launch, appends: bool, prompts: bool) -> Result<Vec<Hook>, StartError> {
+    let line = |words: &[&str]| {
+        let settings = launch.arguments.iter().map(String::as_str);
+        quoted([launch.program.as_str(), "call"].into_iter().chain(words.iter().copied()).chain(settings))
+    };
+    let silent = |words: &[&str]| Ok::<_, StartError>(format!("{} > /dev/null || exit 1", line(words)?));
+    let resume: &[&str] = if prompts {
+        // They are there for the record and would drown the rest.
+        &["get_resume_context", "exclude_kinds=[\"prompt\"]"]
+    } else {
+        &["get_resume_context"]
+    };
+    let mut hooks = vec![Hook {
+        event: "SessionStart",
+        matcher: Some("startup|clear|compact"),
+        command: format!("{} || exit 1", line(resume)?),
+        call: &["call", "get_resume_context"],
+    }];
+    if appends {
+        hooks.push(Hook {
+            event: "PreCompact",
+            matcher: None,
+            command: silent(&["append_event", "kind=compaction", &format!("content={REMINDER}")])?,
+            call: &["call", "append_event", "kind=compaction"],
+        });
+    }
+    if appends && prompts {
+        hooks.push(Hook {
+            event: "UserPromptSubmit",
+            matcher: None,
+            command: silent(&["append_event", "kind=prompt", "content=@-.prompt"])?,
+            call: &["call", "append_event", "kind=prompt"],
+        });
+    }
+    Ok(hooks)
+}
+
+/// The settings file's text with the hooks in it. A line of ours for the same database is brought up to date;
+/// everything else stays.
+///
+/// # Errors
+/// The text is no JSON object, or something else stands in the hooks' place; in words.
+pub fn merged(text: &str, hooks: &[Hook], database: &str) -> Result<String, String> {
+    edit(text, |root| {
+        let all = match object_of(root, "hooks")? {
+            Some(all) => all,
+            None => {
+                root.append("hooks", input(&json!({})));
+                object_of(root, "hooks")?.ok_or("`hooks` cannot be added")?
+            }
+        };
+        hooks.iter().try_for_each(|hook| put(&all, hook, database))
+    })
+}
+
+fn put(all: &CstObject, hook: &Hook, database: &str) -> Result<(), String> {
+    let event = hook.event;
+    let groups = match property(all, event)? {
+        Some(found) => {
+            found.array_value().ok_or_else(|| format!("`{event}` is there and is not an array"))?
+        }
+        None => {
+            all.append(event, input(&json!([group(hook)])));
+            return Ok(());
+        }
+    };
+    let lines = groups.elements().into_iter().filter_map(|group| group.as_object()?.array_value("hooks"));
+    let lines = lines.flat_map(|lines| lines.elements()).filter_map(|line| line.as_object()?.get("command"));
+    for line in lines {
+        let command = line.value().and_then(|value| value.as_string_lit()?.decoded_value().ok());
+        let Some(command) = command else { continue };
+        if command == hook.command {
+            return Ok(());
+        }
+        if is_older(&command, hook, database) {
+            line.set_value(input(&json!(hook.command)));
+            return Ok(());
+        }
+    }
+    groups.append(input(&group(hook)));
+    Ok(())
+}
+
+/// Whether a line makes the hook's call on this database, by another program or with other settings.
+fn is_older(command: &str, hook: &Hook, database: &str) -> bool {
+    let words = shlex::split(command).unwrap_or_default();
+    let has = |word: &str| words.iter().any(|found| found == word);
+    has(database) && hook.call.iter().all(|word| has(word))
+}
+
+fn group(hook: &Hook) -> Value {
+    let hooks = json!([{"type": "command", "command": hook.command}]);
+    match hook.matcher {
+        Some(matcher) => json!({"matcher": matcher, "hooks": hooks}),
+        None => json!({"hooks": hooks}),
+    }
+}

@@ -1,0 +1,119 @@
+//! list_snapshots and restore_snapshot: the way back from a destructive call.
+//!
+//! A process of its own looks at snapshots and restores them (`sqlite/restore`): their files may have been edited
+//! by anyone, and locks on the database must not be dropped by closing a file.
+
+use super::snapshot::KEPT_ANYWAY;
+use super::{Call, Reply, required_text};
+use crate::error::{ErrorCode, ToolError};
+use crate::render::csv::CsvSink;
+use crate::render::trailer::RowCut;
+use crate::render::{Cell, cap_text};
+use crate::sqlite::restore::{Listing, RestoreRequest, Restored, SnapshotEntry};
+use crate::worker::pool::JobError;
+
+/// Bytes of a name that go into the log.
+const MAX_LOGGED_NAME: usize = 1000;
+
+/// Arguments of [`list`]: none.
+pub struct ListInput {}
+
+/// Arguments of [`restore`].
+pub struct RestoreInput {
+    /// The snapshot's name or path.
+    pub name: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Lists the snapshots.
+///
+/// # Errors
+/// What keeps the folder or the database from being read.
+pub async fn list(call: &Call<'_>, ListInput {}: ListInput) -> Result<Reply, ToolError> {
+    let settings = &call.core.settings;
+    let listing = Listing {
+        database: settings.db.clone(),
+        folder: settings.snapshot_dir.clone(),
+        busy_timeout: settings.busy_timeout,
+    };
+    let found = call.core.pool.snapshots(listing, &call.cancel).await.map_err(|error| call.explain(error))?;
+    let columns = ["name", "kind", "time", "bytes", "events", "verdict"];
+    let mut sink = CsvSink::new(&columns, call.core.caps());
+    for entry in &found {
+        if sink.is_full() {
+            break;
+        }
+        row(&mut sink, entry);
+    }
+    let rendered = sink.finish(RowCut::None);
+    Ok(Reply::text(rendered.text, Some(rendered.rows)))
+}
+
+fn row(sink: &mut CsvSink, entry: &SnapshotEntry) {
+    let integer = |value: u64| Cell::Integer(i64::try_from(value).unwrap_or(i64::MAX));
+    sink.begin_row();
+    sink.cell(Cell::Text(entry.name.as_bytes()));
+    sink.cell(Cell::Text(entry.kind.as_bytes()));
+    sink.cell(Cell::Text(entry.time.as_bytes()));
+    sink.cell(integer(entry.bytes));
+    sink.cell(entry.events.map_or(Cell::Null, integer));
+    sink.cell(Cell::Text(entry.verdict.words().as_bytes()));
+    sink.end_row();
+}
+
+/// Restores a snapshot, behind a snapshot of what is there.
+///
+/// # Errors
+/// As [`run`].
+pub async fn restore(call: &Call<'_>, input: RestoreInput) -> Result<Reply, ToolError> {
+    let restored = run(call, input).await?;
+    let text = format!(
+        "ok: {} restored (event {}); snapshot: {}",
+        restored.name,
+        restored.event,
+        restored.undo.display()
+    );
+    Ok(Reply::text(text, None))
+}
+
+/// The same, with what it came to as data.
+///
+/// # Errors
+/// No such snapshot; it is damaged or of another database; no snapshot could be made. Nothing is changed then.
+pub async fn run(call: &Call<'_>, input: RestoreInput) -> Result<Restored, ToolError> {
+    call.note("name", cap_text(input.name.as_str(), MAX_LOGGED_NAME).0);
+    call.note("reason", input.reason.as_str());
+    required_text("name", &input.name)?;
+    required_text("reason", &input.reason)?;
+    let _turn = call.turn().await?;
+    let settings = &call.core.settings;
+    let keep = if settings.snapshots == 0 { KEPT_ANYWAY } else { settings.snapshots };
+    let request = RestoreRequest {
+        database: settings.db.clone(),
+        folder: settings.snapshot_dir.clone(),
+        name: input.name,
+        reason: input.reason,
+        keep: usize::try_from(keep).unwrap_or(usize::MAX),
+        busy_timeout: settings.busy_timeout,
+        audit: call.audit_row(None, None),
+    };
+    match call.core.pool.restore(request, &call.cancel).await {
+        Ok(restored) => {
+            call.recorded(restored.audit.clone());
+            call.core.schema_changed();
+            for warning in &restored.warnings {
+                tracing::warn!("{warning}");
+            }
+            Ok(restored)
+        }
+        Err(JobError::Killed(_) | JobError::Lost(_)) if call.was_committed().await => {
+            call.core.schema_changed();
+            Err(ToolError::new(
+                ErrorCode::WorkerLost,
+                "the process that restores died after the commit: the snapshot is restored, do not repeat it",
+            ))
+        }
+        Err(error) => Err(call.explain(error)),
+    }
+}

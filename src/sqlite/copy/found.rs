@@ -1,0 +1,52 @@
+//! The snapshots of a database that are there, by their names.
+//!
+//! It opens none of them.
+
+use super::SnapshotKind;
+use super::names::Name;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// A snapshot in its folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundSnapshot {
+    /// Its path.
+    pub path: PathBuf,
+    /// When it was made, `20261130T090102.123Z`.
+    pub stamp: String,
+    /// Who asked for it.
+    pub kind: SnapshotKind,
+    /// Its size.
+    pub bytes: u64,
+    /// Its permissions, the lowest nine bits.
+    pub mode: u32,
+}
+
+/// The snapshots of the database of this file name, newest first; none if there is no such folder.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn found(database: &OsStr, folder: &Path) -> std::io::Result<Vec<FoundSnapshot>> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let Some(name) = Name::parse(database, entry.file_name().as_bytes()) else { continue };
+        // Rotation may remove it meanwhile.
+        let Ok(file) = entry.metadata() else { continue };
+        if file.is_file() {
+            let (bytes, mode) = (file.len(), file.mode() & 0o777);
+            let snapshot =
+                FoundSnapshot { path: entry.path(), stamp: name.stamp.clone(), kind: name.kind, bytes, mode };
+            found.push((name, snapshot));
+        }
+    }
+    found.sort_unstable_by(|(one, _), (other, _)| other.cmp(one));
+    Ok(found.into_iter().map(|(_, snapshot)| snapshot).collect())
+}

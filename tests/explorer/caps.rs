@@ -1,0 +1,119 @@
+//! The caps on rows, bytes and characters, and what a result says about what is missing.
+
+use crate::support::Bench;
+use crate::{Desk, MUSIC};
+use serde_json::{Value, json};
+
+/// Bytes of the table in the text, and of the columns and rows as data.
+fn sizes(answer: &crate::support::Answer) -> (usize, usize) {
+    let table = answer.text.rsplit_once("\n\n").unwrap().0;
+    let data = &answer.structured;
+    (table.len(), data["columns"].to_string().len() + data["rows"].to_string().len())
+}
+
+#[test]
+fn rows_beyond_the_limit_are_counted_as_missing() {
+    let bench = Bench::with(MUSIC);
+    let mut desk = Desk::on(&bench);
+    for (sql, max_rows, rows, truncated) in [
+        ("SELECT id FROM tracks", Value::Null, 50, json!("max_rows")),
+        ("SELECT id FROM tracks", json!(59), 59, json!("max_rows")),
+        ("SELECT id FROM tracks", json!(60), 60, Value::Null),
+        ("SELECT id FROM tracks", json!(500), 60, Value::Null),
+        ("SELECT id FROM tracks LIMIT 50", Value::Null, 50, Value::Null),
+        ("SELECT id FROM tracks WHERE 0", json!(1), 0, Value::Null),
+    ] {
+        let answer = desk.call("run_query", json!({"sql": sql, "max_rows": max_rows}));
+        assert_eq!(answer.ok().structured["row_count"], rows, "{sql} {max_rows}");
+        assert_eq!(answer.structured["truncated"], truncated, "{sql} {max_rows}");
+    }
+}
+
+#[test]
+fn a_long_cell_is_cut_and_says_by_how_much() {
+    let bench = Bench::with(MUSIC);
+    let mut desk = Desk::with(&bench, &["--max-cell-chars", "5"]);
+    let answer = desk.query("SELECT 'žlutý kůň' AS a, 'short' AS b, x'00112233445566' AS c, 12345678 AS d");
+    assert_eq!(
+        answer.ok().structured["rows"],
+        json!([["žlutý...[+4 chars]", "short", "<blob 7 bytes>", 12345678]])
+    );
+    assert_eq!(answer.structured["truncated"], "max_cell_chars");
+    answer.ends("1 rows; 1 cells cut to 5 chars");
+}
+
+#[test]
+fn the_byte_cap_holds_for_text_and_data_whatever_the_rows() {
+    let bench = Bench::with(MUSIC);
+    let mut desk = Desk::with(&bench, &["--max-result-bytes", "5000", "--max-cell-chars", "200"]);
+    let rows =
+        "FROM (WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 500) SELECT x FROM c)";
+    for cell in [
+        "printf('%.*c', 100, 'x')",
+        "printf('%.*c', 100, '|')",
+        "printf('%.*c', 100, '\"')",
+        "printf('%.*c', 100, '\\')",
+        "printf('%.*c', 100, char(10))",
+        "printf('%.*c', 100, char(1))",
+        "printf('%.*c', 100, char(127))",
+        "replace(printf('%.*c', 100, 'x'), 'x', 'ž')",
+        "-9223372036854775808 + x",
+        "x / 7.0",
+        "NULL",
+        "x'00'",
+        "''",
+    ] {
+        let sql = format!("SELECT {cell} AS a, {cell} AS b {rows}");
+        let answer = desk.call("run_query", json!({"sql": sql, "max_rows": 500}));
+        let (text, data) = sizes(answer.ok());
+        assert!(text <= 5000 && data <= 5000, "{cell}: {text} bytes of text, {data} of data");
+        assert!(text.max(data) > 2500, "{cell}: much room is left: {text} bytes of text, {data} of data");
+        assert_eq!(answer.structured["truncated"], "max_output_bytes", "{cell}");
+        answer.has("; cut at 5000 bytes");
+    }
+}
+
+#[test]
+fn a_first_row_that_is_too_wide_is_cut_and_not_lost() {
+    let bench = Bench::with(MUSIC);
+    let mut desk = Desk::with(&bench, &["--max-result-bytes", "2000", "--max-cell-chars", "1000"]);
+    let answer = desk.query("SELECT printf('%.*c', 5000, 'x') AS a, printf('%.*c', 900, '|') AS b, 7 AS c");
+    let (text, data) = sizes(answer.ok());
+    assert!(text <= 2000 && data <= 2000, "{text} {data}");
+    let row = &answer.structured["rows"][0];
+    let kept = row[0].as_str().unwrap().bytes().take_while(|byte| *byte == b'x').count();
+    assert!(kept > 300, "{row}");
+    assert_eq!(row[0], json!(format!("{}...[+{} chars]", "x".repeat(kept), 5000 - kept)));
+    assert_eq!((&row[2], &answer.structured["truncated"]), (&json!(7), &json!("max_output_bytes")));
+}
+
+#[test]
+fn two_thousand_columns_are_shown() {
+    let bench = Bench::with(MUSIC);
+    let columns: Vec<String> = (0..2000).map(|n| format!("c{n}")).collect();
+    bench.sql(&format!("CREATE TABLE wide({}); INSERT INTO wide(c1999) VALUES ('end')", columns.join(", ")));
+    let mut desk = Desk::on(&bench);
+    for (tool, arguments) in [
+        ("run_query", json!({"sql": "SELECT * FROM wide"})),
+        ("sample_rows", json!({"table": "wide"})),
+        ("sample_rows", json!({"table": "wide", "random": true})),
+    ] {
+        let data = desk.data(tool, arguments);
+        assert_eq!(data["columns"].as_array().unwrap().len(), 2000, "{tool}");
+        assert_eq!(
+            (&data["columns"][1999], &data["rows"][0][1999]),
+            (&json!("c1999"), &json!("end")),
+            "{tool}"
+        );
+        assert_eq!(data["truncated"], Value::Null, "{tool}");
+    }
+    let table = desk.data("describe_table", json!({"table": "wide"}));
+    assert_eq!(table["columns"].as_array().unwrap().len(), 2000);
+    let long: Vec<String> = (0..2000).map(|n| format!("1 AS \"{}{n}\"", "n".repeat(300))).collect();
+    let answer = desk.query(&format!("SELECT {}", long.join(", ")));
+    assert_eq!(answer.ok().structured["columns"].as_array().unwrap().len(), 2000);
+    assert!(answer.text.len() < 2 * 65536, "{}", answer.text.len());
+    let too_many: Vec<String> = (0..2001).map(|n| format!("{n}")).collect();
+    desk.query(&format!("SELECT {}", too_many.join(", ")))
+        .fails_as("SQL_ERROR", &["too many columns in result set"]);
+}

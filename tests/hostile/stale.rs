@@ -1,0 +1,62 @@
+//! What was judged once is judged again when the schema is another.
+
+use crate::client::Server;
+
+const DOCS: &str = "CREATE TABLE docs(id INTEGER PRIMARY KEY, body);
+    CREATE VIRTUAL TABLE f USING fts5(body, content=docs, content_rowid=id);
+    CREATE TRIGGER t AFTER INSERT ON docs BEGIN INSERT INTO f(rowid, body) VALUES (new.id, new.body); END;";
+
+#[test]
+fn a_trigger_that_was_exchanged_is_looked_into_again() {
+    for inside in [false, true] {
+        let mut server = Server::over(DOCS, &[]);
+        let query = "INSERT INTO docs(body) VALUES ('word')";
+        server.write(query).unwrap();
+        server.write(query).unwrap();
+        // To the authorizer this trigger does the same as the other.
+        let drop = "DROP TRIGGER t";
+        let create =
+            "CREATE TRIGGER t AFTER INSERT ON docs BEGIN INSERT INTO f(f) VALUES ('delete-all'); END";
+        if inside {
+            server.destroy(drop).unwrap();
+            server.destroy(create).unwrap();
+        } else {
+            server.outside(&format!("{drop}; {create}"));
+        }
+        server.refuses("write_query", query, "the command 'delete-all' to `f`");
+        assert_eq!(server.read("SELECT count(*) AS n FROM f('word')").unwrap(), "n\n2\n# 1 rows");
+    }
+}
+
+#[test]
+fn a_table_made_again_as_another_kind_is_judged_as_that() {
+    let mut server = Server::over("CREATE TABLE t(t, x)", &[]);
+    let query = "INSERT INTO t(t) VALUES ('delete-all')";
+    server.write(query).unwrap();
+    server.destroy("DROP TABLE t").unwrap();
+    server.write("CREATE VIRTUAL TABLE t USING fts5(x, content='')").unwrap();
+    server.write("INSERT INTO t(rowid, x) VALUES (1, 'word')").unwrap();
+    server.refuses("write_query", query, "the command 'delete-all' to `t`");
+    assert_eq!(server.read("SELECT count(*) AS n FROM t('word')").unwrap(), "n\n1\n# 1 rows");
+}
+
+#[test]
+fn a_plan_is_the_plan_of_the_schema_as_it_is() {
+    let mut server = Server::over("CREATE TABLE t(a, b)", &[]);
+    let query = "EXPLAIN QUERY PLAN SELECT * FROM t WHERE b = 1";
+    assert!(server.read(query).unwrap().contains("SCAN t"));
+    server.write("CREATE INDEX tb ON t(b)").unwrap();
+    assert!(server.read(query).unwrap().contains("USING INDEX tb"));
+    server.outside("DROP INDEX tb");
+    assert!(server.read(query).unwrap().contains("SCAN t"));
+}
+
+#[test]
+fn what_is_only_explained_changes_nothing() {
+    let mut server = Server::over("CREATE TABLE t(a, b); INSERT INTO t VALUES (1, 2)", &[]);
+    for query in ["EXPLAIN DELETE FROM t", "EXPLAIN QUERY PLAN UPDATE t SET a = 2", "EXPLAIN DROP TABLE t"] {
+        assert!(server.read(query).unwrap().contains(" rows"), "{query}");
+        server.refuses("write_query", query, "use read_query");
+    }
+    assert_eq!(server.number("SELECT sum(a) FROM t"), 1);
+}
