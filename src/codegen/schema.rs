@@ -100,14 +100,17 @@ fn value(shape: &str, key: &str, kind: &str, checked: &Checked) -> Value {
 
 /// A string, and which it may be.
 fn text(shape: &str, key: &str, checked: &Checked) -> Value {
-    let ids = || checked.policy.policies.iter().map(|policy| policy.id.clone()).collect::<Vec<_>>();
+    let policies = || checked.policy.policies.iter();
+    let ids = || policies().map(|policy| policy.id.clone()).collect::<Vec<_>>();
+    let with_sql = || policies().filter(|p| p.tool.is_some()).map(|p| p.id.clone()).collect::<Vec<_>>();
     let actions = || ActionKind::ALL.iter().map(|kind| kind.name().to_owned()).collect::<Vec<_>>();
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let known = match (shape, key) {
         ("RawPolicy" | "RawRefused", "actions") | ("RawAction", "action") => actions(),
         ("RawPolicy", "connection") => words(&["read_only", "read_write", "none"]),
         ("RawPolicy", "server_does") => words(&["look", "append", "copy"]),
-        ("RawAction", "instead") | ("RawNarrowedPolicy", "id") => ids(),
+        ("RawAction", "instead") => ids(),
+        ("RawNarrowedPolicy", "id") => with_sql(),
         _ => return json!({"type": "string"}),
     };
     // A user's file may have a variable there.

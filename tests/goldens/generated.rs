@@ -1063,4 +1063,4 @@ pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest
 pub const MANIFEST_SHA256: &str = "f40d605682a3a0e15dcea2125fffae7e1ce8d24f68b32778ff12ef0833661dc6";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
-pub const POLICY_SHA256: &str = "ac38a03e776badf19642c33e6a6b5ad7b5f9f458caf3505b1708d5f458b52458";
+pub const POLICY_SHA256: &str = "33a65e753314e88a70447456046997e9a4e9b18cae09af1ffd6e2911f77ef289";
