@@ -5,7 +5,7 @@
 #[path = "../tests/toy/mod.rs"]
 mod toy;
 
-use indelible::cli::{self, PolicyQuestion, Program, Verdict};
+use indelible::cli::{self, PolicyQuestion, Program, ToolsReport, Verdict};
 use indelible::config::{Profile, Resolved, Settings};
 use indelible::doctor::{self, Report};
 use indelible::error::{EXIT_UNREADABLE, StartError};
@@ -35,7 +35,7 @@ struct ToyProgram;
 impl Program for ToyProgram {
     type Service = Toy;
 
-    fn profiles(&self) -> Vec<Profile> {
+    fn profiles(&self, _: &[PathBuf], _: Option<&str>) -> Result<Vec<Profile>, StartError> {
         let defaults = Defaults {
             query_timeout: 10.0,
             default_limit: 100,
@@ -43,7 +43,7 @@ impl Program for ToyProgram {
             max_result_bytes: 32_768,
             max_cell_chars: 2000,
         };
-        vec![Profile { id: "toys".to_owned(), defaults, only_reads: false }]
+        Ok(vec![Profile { id: "toys".to_owned(), defaults, only_reads: false }])
     }
 
     async fn open(&self, settings: &Settings) -> Result<Arc<Toy>, StartError> {
@@ -51,6 +51,10 @@ impl Program for ToyProgram {
             Some("broken") => Err(StartError::failure("the toy box is broken")),
             _ => Ok(Arc::new(Toy::default())),
         }
+    }
+
+    async fn tools_report(&self, _: &Settings, _: bool) -> Result<ToolsReport, StartError> {
+        Err(StartError::failure("toys are not listed"))
     }
 
     /// Intact when the expected head is all zeros or none is.
@@ -82,8 +86,8 @@ impl Program for ToyProgram {
         Err(no_snapshots())
     }
 
-    fn doctor(&self, resolved: &Resolved) -> Report {
-        doctor::examine(resolved)
+    fn doctor(&self, resolved: &Resolved) -> Result<Report, StartError> {
+        Ok(doctor::examine(resolved, String::new()))
     }
 
     fn tools(&self, _: &Settings) -> Result<Vec<Value>, StartError> {

@@ -3,15 +3,20 @@
 //! It speaks no protocol and decides nothing about SQL. Every call, whatever becomes of it, leaves a row
 //! in the log.
 
+mod overlays;
+mod policies;
 mod requests;
+
+pub use overlays::compile_only;
 
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
 use crate::error::{ErrorCode, StartError, ToolError};
 use crate::generated::PolicyId;
 use crate::handlers::restore::{self, RestoreInput};
-use crate::handlers::{Call, Core, Reply, dispatch};
+use crate::handlers::{Call, Core, Reply, dispatch, statement};
 use crate::outcome::{CallContext, Outcome};
+use crate::overlay::{self, Effective};
 use crate::policy_file;
 use crate::spec::model::{ErrorStyle, Manifest};
 use crate::sqlite::restore::Restored;
@@ -21,6 +26,7 @@ use crate::store::{Store, StoreSettings};
 use crate::surface::{Surface, SurfaceSettings, arguments};
 use crate::worker::pool::Pool;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -34,6 +40,10 @@ const LAST_ROWS: Duration = Duration::from_millis(220);
 pub struct App {
     core: Core,
     words: SurfaceSettings,
+    watched: overlays::Watched,
+    watched_policy: policies::WatchedPolicy,
+    /// None of the profile's tools wrote at the start.
+    only_read: bool,
     running: AtomicUsize,
     idle: Notify,
 }
@@ -42,15 +52,25 @@ impl App {
     /// Opens the database and gets everything ready. Must be called in a tokio runtime.
     ///
     /// # Errors
-    /// What keeps the file from being served, in one line; exit status 1 or 2.
-    pub fn open(manifest: &Manifest, settings: Settings) -> Result<Self, StartError> {
+    /// What keeps the file from being served, in one line; exit status 1 or 2. Statements of overlays that do not
+    /// compile, a line each; exit status 2.
+    pub async fn open(effective: Effective, settings: Settings) -> Result<Self, StartError> {
         let policy = policy_file::load(&settings)?;
         if let Some(warning) = policy_file::warning(&settings) {
             tracing::warn!("{warning}");
         }
+        let watched_policy = policies::WatchedPolicy::new(settings.clone());
         let settings = policy.lowered(settings);
         let words = surface_settings(&settings);
-        let surface = Surface::new(manifest, &settings.profile, &words, settings.read_only)?;
+        let surface = Surface::new(&effective.manifest, &settings.profile, &words, settings.read_only)?;
+        let only_read = !profile_writes(&effective.manifest, &settings.profile);
+        let watched = overlays::Watched::new(&effective, &settings.profile);
+        for path in overlay::exposed(&settings.tools, &settings.db) {
+            tracing::warn!(
+                "`{}` can be changed by work on the database: it is in its folder and writable; keep it elsewhere, or take away the right to write",
+                path.display()
+            );
+        }
         let session = uuid::Uuid::new_v4().to_string();
         let audit_log =
             settings.audit_log.as_ref().map(|path| AuditLog::open(path, &settings.db)).transpose()?;
@@ -72,15 +92,21 @@ impl App {
             None
         };
         let pool = Pool::new(settings.db.clone(), settings.busy_timeout, settings.immutable);
-        pool.renarrow(policy.narrowing.clone());
+        let has_statements = surface.tools().iter().any(|tool| tool.tool.is_none());
         let core = Core::new(settings, surface, pool, store, reader, session, audit_log).under(policy);
-        Ok(Self { core, words, running: AtomicUsize::new(0), idle: Notify::new() })
+        let (running, idle) = (AtomicUsize::new(0), Notify::new());
+        let app = Self { core, words, watched, watched_policy, only_read, running, idle };
+        if has_statements {
+            let surface = app.prepared(effective).await?;
+            app.core.replace_surface(surface);
+        }
+        Ok(app)
     }
 
     /// The active tools.
     #[must_use]
-    pub fn surface(&self) -> &Surface {
-        &self.core.surface
+    pub fn surface(&self) -> Arc<Surface> {
+        self.core.surface()
     }
 
     /// Runs one tool; none if there is no such tool.
@@ -91,21 +117,30 @@ impl App {
         context: CallContext,
     ) -> Option<Outcome> {
         let _running = Running::new(self);
-        let Some(active) = self.core.surface.tool(tool) else {
+        let surface = self.core.surface();
+        let Some(active) = surface.tool(tool) else {
             self.note_unknown(tool);
             return None;
         };
-        let call = Call::new(&self.core, &active.spec.name, active.policy, context.cancel, context.progress);
+        let name = &active.spec.name;
+        let tools = Arc::clone(&surface);
+        let call = Call::new(&self.core, tools, name, active.policy, context.cancel, context.progress)
+            .showing(active.format(surface.profile()))
+            .with_confirmer(context.confirm);
         let names: Vec<String> = given.iter().flat_map(Map::keys).take(20).cloned().collect();
         let result = match arguments::check(&active.spec, &self.words, given) {
-            Ok(arguments) => dispatch(active.tool, &call, arguments).await,
+            Ok(arguments) => match (active.tool, &active.spec.statement) {
+                (Some(tool), _) => dispatch(tool, &call, arguments).await,
+                (None, Some(statement)) => statement::run(&call, &active.spec, statement, arguments).await,
+                (None, None) => Err(ToolError::arguments("the tool has nothing to run")),
+            },
             Err(error) => {
                 call.note("arguments", names);
                 Err(error)
             }
         };
         call.finish(&result);
-        Some(self.outcome(result))
+        Some(outcome(result, surface.profile().errors))
     }
 
     /// Restores a snapshot, whatever tools are active: what a person asks for on the command line. The call is
@@ -115,8 +150,14 @@ impl App {
     /// As the tool's.
     pub async fn restore(&self, input: RestoreInput, context: CallContext) -> Result<Restored, ToolError> {
         let _running = Running::new(self);
-        let call =
-            Call::new(&self.core, "restore_snapshot", PolicyId::Restore, context.cancel, context.progress);
+        let call = Call::new(
+            &self.core,
+            self.core.surface(),
+            "restore_snapshot",
+            PolicyId::Restore,
+            context.cancel,
+            context.progress,
+        );
         let result = restore::run(&call, input).await;
         call.finish(&result.as_ref().map(|_| Reply::default()).map_err(Clone::clone));
         result
@@ -141,26 +182,31 @@ impl App {
         }
     }
 
-    fn outcome(&self, result: Result<Reply, ToolError>) -> Outcome {
-        match result {
-            Ok(reply) => Outcome { text: reply.text, structured: reply.structured, error: None },
-            Err(error) => match self.core.surface.profile().errors {
-                ErrorStyle::Plain => Outcome::failure(error.code, error.message),
-                ErrorStyle::Coded => {
-                    Outcome::failure(error.code, format!("[{}] {}", error.code.as_str(), error.message))
-                }
-            },
-        }
+    /// Whether a person must agree before this tool changes anything.
+    #[must_use]
+    pub fn asks(&self, tool: &str) -> bool {
+        self.core.surface().tool(tool).is_some_and(|tool| self.core.must_ask(tool))
+    }
+
+    /// A call that came with an answer which is not the person's leaves a row, too.
+    pub fn note_refused(&self, tool: &str, why: &str) {
+        self.note_turned_away(tool, why, Some(r#"{"confirmed":"refused"}"#));
     }
 
     /// A call of a tool that does not exist leaves a row, too.
     fn note_unknown(&self, tool: &str) {
+        let error = format!("unknown tool ({})", ErrorCode::InvalidArguments.as_str());
+        self.note_turned_away(tool, &error, None);
+    }
+
+    fn note_turned_away(&self, tool: &str, error: &str, detail: Option<&str>) {
         let row = AuditRow {
             ts: timestamp(jiff::Timestamp::now()),
             session: self.core.session.clone(),
             tool: crate::render::one_line(tool, 100),
             ok: false,
-            error: Some(format!("unknown tool ({})", ErrorCode::InvalidArguments.as_str())),
+            error: Some(error.to_owned()),
+            detail: detail.map(str::to_owned),
             ..AuditRow::default()
         };
         if let Some(log) = &self.core.audit_log {
@@ -169,6 +215,20 @@ impl App {
         if let Some(store) = &self.core.store {
             store.queue_audit(row);
         }
+    }
+}
+
+fn outcome(result: Result<Reply, ToolError>, errors: ErrorStyle) -> Outcome {
+    match result {
+        Ok(reply) => {
+            Outcome { text: reply.text, structured: reply.structured, error: None, question: reply.question }
+        }
+        Err(error) => match errors {
+            ErrorStyle::Plain => Outcome::failure(error.code, error.message),
+            ErrorStyle::Coded => {
+                Outcome::failure(error.code, format!("[{}] {}", error.code.as_str(), error.message))
+            }
+        },
     }
 }
 
@@ -188,6 +248,17 @@ impl Drop for Running<'_> {
             self.0.idle.notify_one();
         }
     }
+}
+
+/// Whether a tool of the profile can write.
+#[must_use]
+pub fn profile_writes(manifest: &Manifest, profile: &str) -> bool {
+    let tools = manifest.profile(profile).map(|profile| profile.tools.as_slice()).unwrap_or_default();
+    let writes = |id: &String| {
+        let policy = manifest.tool(id).and_then(|tool| PolicyId::from_id(&tool.policy));
+        policy.is_none_or(|policy| policy.policy().writes)
+    };
+    tools.iter().any(writes)
 }
 
 /// The settings that words and schemas name.

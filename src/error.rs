@@ -57,6 +57,8 @@ pub enum ErrorCode {
     WorkerLost,
     /// A snapshot could not be made, so the statement did not run.
     SnapshotFailed,
+    /// A person was to be asked and did not agree, or could not be asked.
+    Declined,
     /// Anything else SQLite reports, in its own words.
     SqlError,
 }
@@ -81,6 +83,7 @@ impl ErrorCode {
         Self::Corrupt,
         Self::WorkerLost,
         Self::SnapshotFailed,
+        Self::Declined,
         Self::SqlError,
     ];
 
@@ -105,6 +108,7 @@ impl ErrorCode {
             Self::Corrupt => "CORRUPT",
             Self::WorkerLost => "WORKER_LOST",
             Self::SnapshotFailed => "SNAPSHOT_FAILED",
+            Self::Declined => "DECLINED",
             Self::SqlError => "SQL_ERROR",
         }
     }

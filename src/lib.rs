@@ -6,10 +6,11 @@
 //!
 //! - [`error`], [`os_path`], [`spec`]: errors and exit statuses; paths in messages; the YAML model, its checks and diagnostics
 //! - `codegen`: spec to text, for build.rs and tests
-//! - [`config`], [`generated`], [`policy`], [`chain`], [`clients`], [`render`], [`results`], [`search`], [`surface`], [`audit`],
-//!   [`outcome`]: settings resolved once; what the build made of the YAML files; verdicts over what a statement
-//!   does; the memory's hashes; settings of MCP clients; CSV; patterns and snippets; the active tools and their
-//!   arguments; a call's log row, surroundings and outcome
+//! - [`config`], [`generated`], [`policy`], [`chain`], [`clients`], [`render`], [`results`], [`search`], [`surface`],
+//!   [`overlay`], [`audit`], [`confirm`], [`outcome`]: settings resolved once; what the build made of the YAML files;
+//!   verdicts over what a statement does; the memory's hashes; settings of MCP clients; CSV; patterns and
+//!   snippets; the active tools, files laid over them and their arguments; a call's log row, its question to a
+//!   person, its surroundings and outcome
 //! - [`sqlite`]: the only place that opens a connection
 //! - [`worker`]: the processes that agent SQL runs in
 //! - [`store`], [`handlers`], [`policy_file`], [`app`]: the server's own tables; one file per family of tools; the user's
@@ -26,6 +27,7 @@ pub mod chain;
 pub mod cli;
 pub mod clients;
 pub mod config;
+pub mod confirm;
 pub mod demo;
 pub mod doctor;
 pub mod error;
@@ -34,6 +36,7 @@ pub mod handlers;
 pub mod logging;
 pub mod os_path;
 pub mod outcome;
+pub mod overlay;
 pub mod policy;
 pub mod policy_file;
 pub mod program;

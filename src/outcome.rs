@@ -4,6 +4,7 @@
 //! Plain types without a protocol library in them. They do not run anything and do not say how an
 //! outcome looks on the wire; `server/` does.
 
+use crate::confirm::{Confirmer, Question};
 use crate::error::{ErrorCode, ToolError};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +22,8 @@ pub struct CallContext {
     pub cancel: CancellationToken,
     /// Where to report progress; `None` where the client did not ask.
     pub progress: Option<ProgressReporter>,
+    /// Who can ask a person; `None` where nobody can.
+    pub confirm: Option<Arc<dyn Confirmer>>,
 }
 
 /// What a call came to.
@@ -32,17 +35,20 @@ pub struct Outcome {
     pub structured: Option<serde_json::Value>,
     /// The kind of error; `None` where the call succeeded.
     pub error: Option<ErrorCode>,
+    /// A question that must be answered before the call can go on: nothing was done, and the same call is
+    /// to be made again with the answer. The text is for those who cannot answer.
+    pub question: Option<Question>,
 }
 
 impl Outcome {
     /// A success with this text.
     pub fn success(text: impl Into<String>) -> Self {
-        Self { text: text.into(), structured: None, error: None }
+        Self { text: text.into(), structured: None, error: None, question: None }
     }
 
     /// A failure of this kind with this text.
     pub fn failure(code: ErrorCode, text: impl Into<String>) -> Self {
-        Self { text: text.into(), structured: None, error: Some(code) }
+        Self { text: text.into(), structured: None, error: Some(code), question: None }
     }
 }
 

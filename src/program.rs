@@ -2,16 +2,16 @@
 //!
 //! It binds `cli/` to [`App`]; it parses no flags and prints nothing.
 
-use crate::app::{App, surface_settings};
-use crate::cli::{PolicyQuestion, Program, Verdict};
+use crate::app::{App, profile_writes, surface_settings};
+use crate::cli::{PolicyQuestion, Program, ToolLine, ToolsReport, Verdict};
 use crate::config::{Profile, Resolved, Settings};
 use crate::doctor::{self, Report};
 use crate::error::{EXIT_UNREADABLE, StartError};
-use crate::generated::PolicyId;
 use crate::handlers::restore::RestoreInput;
 use crate::outcome::{
     CallContext, CompletionOf, Completions, Offers, Outcome, RequestError, ResourcePage, ResourceText,
 };
+use crate::overlay::{self, Effective};
 use crate::policy_file::explain::explain;
 use crate::policy_file::{self, report};
 use crate::server::{SHUTDOWN_TIME, Service};
@@ -43,22 +43,43 @@ enum Said {
 impl Program for Indelible {
     type Service = App;
 
-    fn profiles(&self) -> Vec<Profile> {
-        let Ok(manifest) = built_in_manifest() else { return Vec::new() };
-        let writes = |id: &String| {
-            let policy = manifest.tool(id).and_then(|tool| PolicyId::from_id(&tool.policy));
-            policy.is_none_or(|policy| policy.policy().writes)
-        };
+    fn profiles(&self, overlays: &[PathBuf], served: Option<&str>) -> Result<Vec<Profile>, StartError> {
+        let manifest = effective(overlays, served)?.manifest;
         let profile = |profile: &ProfileSpec| Profile {
             id: profile.id.clone(),
             defaults: profile.defaults.clone(),
-            only_reads: !profile.tools.iter().any(writes),
+            only_reads: !profile_writes(&manifest, &profile.id),
         };
-        manifest.profiles.iter().map(profile).collect()
+        Ok(manifest.profiles.iter().map(profile).collect())
     }
 
     async fn open(&self, settings: &Settings) -> Result<Arc<App>, StartError> {
-        App::open(&built_in_manifest()?, settings.clone()).map(Arc::new)
+        let effective = effective(&settings.tools, Some(&settings.profile))?;
+        App::open(effective, settings.clone()).await.map(Arc::new)
+    }
+
+    async fn tools_report(&self, settings: &Settings, compile: bool) -> Result<ToolsReport, StartError> {
+        let mut effective = effective(&settings.tools, Some(&settings.profile))?;
+        if compile {
+            effective = crate::app::compile_only(effective, settings).await?;
+        }
+        let (words, manifest) = (surface_settings(settings), &effective.manifest);
+        let surface = Surface::new(manifest, &settings.profile, &words, settings.read_only)?;
+        let tools = surface.tools().iter().zip(surface.descriptors());
+        Ok(ToolsReport {
+            profile: settings.profile.clone(),
+            tools: tools
+                .map(|(tool, descriptor)| ToolLine {
+                    policy: tool.policy.id().to_owned(),
+                    own: tool.tool.is_none(),
+                    descriptor: descriptor.clone(),
+                })
+                .collect(),
+            instructions: surface.instructions().to_owned(),
+            notes: effective.notes.iter().map(ToString::to_string).collect(),
+            statements: (surface.tools().iter().filter(|tool| tool.tool.is_none()).count(), compile),
+            yaml: overlay::export::yaml(manifest, &settings.profile)?,
+        })
     }
 
     fn verify(&self, settings: &Settings, expect_head: Option<&str>) -> Result<Verdict, StartError> {
@@ -112,13 +133,15 @@ impl Program for Indelible {
         restored.map_err(|error| StartError::failure(error.message))
     }
 
-    fn doctor(&self, resolved: &Resolved) -> Report {
-        doctor::examine(resolved)
+    fn doctor(&self, resolved: &Resolved) -> Result<Report, StartError> {
+        let effective = effective(&resolved.settings.tools, Some(&resolved.settings.profile))?;
+        Ok(doctor::examine(resolved, crate::surface::digest(&effective.manifest)?))
     }
 
     fn tools(&self, settings: &Settings) -> Result<Vec<Value>, StartError> {
-        let (manifest, words) = (built_in_manifest()?, surface_settings(settings));
-        let surface = Surface::new(&manifest, &settings.profile, &words, settings.read_only)?;
+        let effective = effective(&settings.tools, Some(&settings.profile))?;
+        let (manifest, words) = (&effective.manifest, surface_settings(settings));
+        let surface = Surface::new(manifest, &settings.profile, &words, settings.read_only)?;
         Ok(surface.descriptors().to_vec())
     }
 
@@ -135,7 +158,12 @@ impl Program for Indelible {
         let open = || Weigher::open(question.db.as_deref(), file.narrowing.clone()).map_err(failed);
         let said = match &question.sql {
             Some(sql) => {
-                let explained = explain(&open()?, &file, &built_in_manifest()?, sql);
+                let explained = explain(
+                    &open()?,
+                    &file,
+                    &effective(&settings.tools, Some(&settings.profile))?.manifest,
+                    sql,
+                );
                 if question.json { Said::Data(explained.json()) } else { Said::Text(explained.text()) }
             }
             None => {
@@ -158,6 +186,15 @@ impl Program for Indelible {
         crate::worker::process::run()
             .map_err(|error| StartError::failure(format!("the worker lost its server: {error}")))
     }
+}
+
+/// The built-in tools with overlay files over them.
+fn effective(overlays: &[PathBuf], served: Option<&str>) -> Result<Effective, StartError> {
+    let built_in = built_in_manifest()?;
+    if overlays.is_empty() {
+        return Ok(Effective::built_in(built_in));
+    }
+    overlay::load(&built_in, overlays, served).map_err(StartError::lines)
 }
 
 fn listing(settings: &Settings) -> Listing {
@@ -184,6 +221,14 @@ impl Service for App {
         context: CallContext,
     ) -> Option<Outcome> {
         App::call(self, &tool, arguments, context).await
+    }
+
+    fn asks(&self, tool: &str) -> bool {
+        App::asks(self, tool)
+    }
+
+    fn note_refused(&self, tool: &str, why: &str) {
+        App::note_refused(self, tool, why);
     }
 
     fn offers(&self) -> Offers {
@@ -238,6 +283,14 @@ impl Service for App {
         context: CallContext,
     ) -> Result<Completions, RequestError> {
         App::complete(self, of, &argument, &begun, context).await
+    }
+
+    fn tool_changes(&self) -> Option<watch::Receiver<u64>> {
+        App::tool_changes(self)
+    }
+
+    async fn reload(&self, forced: bool) {
+        App::reload(self, forced).await;
     }
 
     async fn shutdown(&self) {

@@ -9,7 +9,6 @@
 )]
 #![cfg(unix)]
 
-#[allow(unused_imports, reason = "each test program uses its own part")]
 mod support;
 
 use serde_json::{Value, json};

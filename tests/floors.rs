@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const MAX_LINES: usize = 420;
 
 /// Files that are longer and wait to be split.
-const LONGER: &[&str] = &["sqlite/guard.rs", "sqlite/text_command.rs"];
+const LONGER: &[&str] = &["sqlite/guard.rs"];
 
 /// Paths into a higher floor that need nothing but names from there.
 const LOW_ENOUGH: &[(&str, &str)] = &[
@@ -62,7 +62,8 @@ fn sources() -> Vec<Source> {
 /// Each module's floor, from the list in src/lib.rs: the first is the lowest.
 fn floors() -> BTreeMap<String, usize> {
     let library = include_str!("../src/lib.rs");
-    let layout = library.split("# Layout").nth(1).unwrap();
+    // A point of the list may go on in the next line.
+    let layout = library.split("# Layout").nth(1).unwrap().replace("\n//!   ", " ");
     let mut floors = BTreeMap::new();
     let bullets = layout.lines().filter_map(|line| line.strip_prefix("//! - "));
     for (floor, bullet) in bullets.enumerate() {

@@ -69,6 +69,26 @@ async fn the_2026_revision_needs_no_handshake() {
 }
 
 #[tokio::test]
+async fn a_question_without_an_answer_is_taken_back_in_time() {
+    let mut client = Client::start(Toy { patience_ms: 100, ..Toy::default() });
+    let mut hello = initialize("2025-11-25");
+    hello["params"]["capabilities"] = json!({"elicitation": {"form": {}}});
+    client.ask(hello).await;
+    client.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+    let question = client.ask(call(1, "ask", json!({}))).await;
+    assert_eq!(
+        (&question["method"], &question["params"]["message"]),
+        (&json!("elicitation/create"), &json!("may I?"))
+    );
+    let mut said = [client.answer().await, client.answer().await];
+    said.sort_by_key(|message| message["id"].is_null());
+    assert_eq!(said[0]["result"]["content"][0]["text"], json!("Expired"));
+    assert_eq!(said[1]["method"], json!("notifications/cancelled"));
+    assert_eq!(said[1]["params"]["requestId"], question["id"]);
+    client.expect_quiet().await;
+}
+
+#[tokio::test]
 async fn the_list_of_tools_is_the_same_byte_for_byte_from_run_to_run() {
     let mut texts = Vec::new();
     for _ in 0..3 {

@@ -225,7 +225,7 @@ fn argument_structs_and_descriptors_say_the_same() {
         let settings = SurfaceSettings::for_profile(&profile.defaults);
         let surface = Surface::new(&manifest, &profile.id, &settings, false).unwrap();
         for active in surface.tools() {
-            let derived = active.tool.arguments_schema().to_value();
+            let derived = active.tool.unwrap().arguments_schema().to_value();
             let sent = &descriptor(&surface, &active.spec.name)["inputSchema"];
             assert_eq!(names(&derived["required"]), names(&sent["required"]), "{}", active.spec.id);
             assert_eq!(types(&derived), types(sent), "{}", active.spec.id);

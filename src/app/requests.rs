@@ -51,8 +51,8 @@ impl App {
     /// `NotFound` for a URI that stands for nothing here; as the worker says.
     pub async fn read_resource(&self, uri: &str, context: CallContext) -> Result<ResourceText, RequestError> {
         let _running = Running::new(self);
-        let resources = self.core.surface.resources();
-        let found = resources.iter().find_map(|active| Some((active, value_in(active, uri)?)));
+        let surface = self.core.surface();
+        let found = surface.resources().iter().find_map(|active| Some((active, value_in(active, uri)?)));
         let policy = found.as_ref().map_or(PolicyId::Look, |(active, _)| active.policy);
         let call = self.request("resources/read", policy, context);
         call.note_query(uri);
@@ -76,7 +76,8 @@ impl App {
         context: CallContext,
     ) -> Result<String, RequestError> {
         let _running = Running::new(self);
-        let found = self.core.surface.prompts().iter().find(|prompt| prompt.spec.name == name);
+        let surface = self.core.surface();
+        let found = surface.prompts().iter().find(|prompt| prompt.spec.name == name);
         let policy = found.map_or(PolicyId::Look, |prompt| prompt.policy);
         let call = self.request("prompts/get", policy, context);
         call.note_query(name);
@@ -113,14 +114,14 @@ impl App {
     /// Tells of every change to the list of resources made through this server; none where it changes nothing.
     #[must_use]
     pub fn schema_changes(&self) -> Option<watch::Receiver<u64>> {
-        let surface = &self.core.surface;
+        let surface = self.core.surface();
         let lists_tables = surface.resources().iter().any(|active| active.template().is_some());
         let changes = surface.tools().iter().any(|tool| tool.policy.policy().writes);
         (lists_tables && changes).then(|| self.core.schema_changes())
     }
 
     fn request<'a>(&'a self, name: &'a str, policy: PolicyId, context: CallContext) -> Call<'a> {
-        Call::new(&self.core, name, policy, context.cancel, context.progress)
+        Call::new(&self.core, self.core.surface(), name, policy, context.cancel, context.progress)
     }
 
     async fn page(&self, call: &Call<'_>, cursor: Option<&str>) -> Result<ResourcePage, ToolError> {
@@ -131,7 +132,7 @@ impl App {
                 .map_err(|_| ToolError::arguments("unknown `cursor`; start again without one"))?,
         };
         let mut page = ResourcePage::default();
-        let active = self.core.surface.resources();
+        let active = call.surface.resources();
         if from == 0 {
             for resource in active.iter().filter(|resource| resource.template().is_none()) {
                 page.resources.push(fixed_entry(call, resource).await?);
@@ -159,7 +160,7 @@ impl App {
     ) -> Result<Completions, ToolError> {
         let (name, known) = match of {
             CompletionOf::Prompt(name) => {
-                let prompt = self.core.surface.prompts().iter().find(|prompt| prompt.spec.name == *name);
+                let prompt = call.surface.prompts().iter().find(|prompt| prompt.spec.name == *name);
                 (
                     name,
                     prompt
@@ -168,7 +169,7 @@ impl App {
                 )
             }
             CompletionOf::Resource(uri) => {
-                let resources = self.core.surface.resources();
+                let resources = call.surface.resources();
                 let active = resources.iter().find(|active| active.spec.address.shown() == *uri);
                 let active = active.ok_or_else(|| self.unknown_resource(uri))?;
                 let variable = match &active.spec.address {
@@ -203,15 +204,15 @@ impl App {
 
     fn unknown_resource(&self, uri: &str) -> ToolError {
         let known: Vec<String> =
-            self.core.surface.resources().iter().map(|active| active.spec.address.shown()).collect();
+            self.core.surface().resources().iter().map(|active| active.spec.address.shown()).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let uri = crate::render::one_line(uri, 200);
         ToolError::arguments(format!("unknown resource `{uri}`; there are {}", listed(&known)))
     }
 
     fn unknown_prompt(&self, name: &str) -> ToolError {
-        let known: Vec<&str> =
-            self.core.surface.prompts().iter().map(|prompt| prompt.spec.name.as_str()).collect();
+        let surface = self.core.surface();
+        let known: Vec<&str> = surface.prompts().iter().map(|prompt| prompt.spec.name.as_str()).collect();
         let near = nearest(name, &known).map(|near| format!("; did you mean `{near}`?"));
         let near = near.unwrap_or_else(|| format!("; there are {}", listed(&known)));
         ToolError::arguments(format!("unknown prompt `{}`{near}", crate::render::one_line(name, 100)))

@@ -2,6 +2,7 @@
 //!
 //! It parses and judges nothing: values are strings until `config` or the command has looked at them.
 
+use super::tools::{ToolsCommand, ToolsFormat};
 use crate::clients::CLIENTS;
 use crate::config::RawArgs;
 use clap::builder::PossibleValuesParser;
@@ -81,6 +82,20 @@ Examples:
         /// JSON instead of text
         #[arg(long, global = true)]
         json: bool,
+    },
+    /// Show the tools that agents get, with files of --tools laid over the built-in ones
+    #[command(after_help = "\
+Examples:
+  indelible tools
+  indelible tools --profile explorer --format json
+  indelible tools --format yaml > mine.yaml       then change mine.yaml, and
+  indelible tools check mine.yaml                 and serve with --tools mine.yaml")]
+    Tools {
+        /// How to show them
+        #[arg(long, value_enum, default_value = "table")]
+        format: ToolsFormat,
+        #[command(subcommand)]
+        command: Option<ToolsCommand>,
     },
     /// List, show, verify and restore snapshots
     #[command(after_help = "\

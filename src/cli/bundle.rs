@@ -22,7 +22,9 @@ pub(super) fn bundle<P: Program>(program: &P, raw: &RawArgs, out: &Path) -> Resu
     };
     let raw = RawArgs { db: Some("indelible.db".into()), ..raw.clone() };
     let home = |name: &str| (name == "HOME").then(|| std::env::var_os(name)).flatten();
-    let resolved = config::resolve_with_origins(&raw, home, &program.profiles())?;
+    let (overlays, profile) = config::overlays(&raw, home)?;
+    let profiles = program.profiles(&overlays, profile.as_deref())?;
+    let resolved = config::resolve_with_origins(&raw, home, &profiles)?;
     let arguments = resolved.arguments()?;
     // Behind --db and its path.
     let arguments = arguments.get(2..).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! `indelible call TOOL ...`: one tool call by the same way an agent's goes, without the protocol.
 
+use super::ask::Terminal;
 use super::stdin::Stdin;
 use super::{Program, output, runtime};
 use crate::config::Settings;
@@ -8,6 +9,7 @@ use crate::outcome::CallContext;
 use crate::server::{SHUTDOWN_TIME, Service};
 use serde_json::{Map, Value};
 use std::io::Read;
+use std::sync::Arc;
 
 /// Prints the tool's text, and returns exit status 1 when it is an error's.
 pub(super) fn call<P: Program>(
@@ -19,7 +21,9 @@ pub(super) fn call<P: Program>(
     let arguments = parse(arguments, &mut Stdin::new(std::io::stdin()))?;
     runtime::run(async {
         let service = program.open(settings).await?;
-        let context = CallContext { cancel: runtime::stop_at_signals()?, progress: None };
+        let stop = runtime::signals(false)?.stop;
+        let asks = Arc::new(Terminal { stop: stop.clone() });
+        let context = CallContext { cancel: stop, progress: None, confirm: Some(asks) };
         let outcome = service.call(tool.to_owned(), Some(arguments), context).await;
         let _ = tokio::time::timeout(SHUTDOWN_TIME, service.shutdown()).await;
         let outcome = outcome.ok_or_else(|| unknown(tool, &service.descriptors()))?;

@@ -6,10 +6,13 @@
 //! # Layout
 //!
 //! - `args`: the commands and their help; `usage`: clap's errors in our words
-//! - `serve`, `call`, `verify`, `policy`, `snapshots`, `doctor`, `client_config`, `bundle`, `completions`: one file a command
+//! - `serve`, `call`, `verify`, `tools`, `policy`, `snapshots`, `doctor`, `client_config`, `bundle`, `completions`:
+//!   one file a command
+//! - `ask`: the person at the terminal
 //! - `output`, `runtime`, `stdin`: what they share
 
 mod args;
+mod ask;
 mod bundle;
 mod call;
 mod client_config;
@@ -21,8 +24,11 @@ mod runtime;
 mod serve;
 mod snapshots;
 mod stdin;
+mod tools;
 mod usage;
 mod verify;
+
+pub use tools::{ToolLine, ToolsReport};
 
 use crate::config::{self, Profile, Resolved, Settings};
 use crate::doctor::Report;
@@ -43,14 +49,29 @@ pub trait Program {
     /// What `serve` and `call` speak to.
     type Service: Service;
 
-    /// The profiles there are; the first is the default.
-    fn profiles(&self) -> Vec<Profile>;
+    /// The profiles there are with these overlay files; the first is the default. `served` is the one that the
+    /// files are about.
+    ///
+    /// # Errors
+    /// Everything that is wrong in the files; exit status 2.
+    fn profiles(&self, overlays: &[PathBuf], served: Option<&str>) -> Result<Vec<Profile>, StartError>;
 
     /// Opens the database and gets ready to serve. Runs inside a tokio runtime of one thread.
     ///
     /// # Errors
     /// The file cannot be served; exit status 1.
     fn open(&self, settings: &Settings) -> impl Future<Output = Result<Arc<Self::Service>, StartError>>;
+
+    /// The tools of the settings' profile; with `compile`, their statements compiled against the database, which is
+    /// left as it is.
+    ///
+    /// # Errors
+    /// Everything that is wrong in the overlay files; exit status 2.
+    fn tools_report(
+        &self,
+        settings: &Settings,
+        compile: bool,
+    ) -> impl Future<Output = Result<ToolsReport, StartError>>;
 
     /// Checks the event chain and its checkpoints, and that its head is the expected one
     /// (64 lower-case hex digits).
@@ -90,7 +111,10 @@ pub trait Program {
     ) -> impl Future<Output = Result<Restored, StartError>>;
 
     /// Looks the database over and changes nothing.
-    fn doctor(&self, resolved: &Resolved) -> Report;
+    ///
+    /// # Errors
+    /// Everything that is wrong in the overlay files; exit status 2.
+    fn doctor(&self, resolved: &Resolved) -> Result<Report, StartError>;
 
     /// The tools that a server with these settings would offer, as in tools/list; opens no database.
     ///
@@ -156,7 +180,9 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
     };
     let environment = |name: &str| std::env::var_os(name);
     let resolved = || {
-        let resolved = config::resolve_with_origins(&cli.raw, environment, &program.profiles())?;
+        let (overlays, profile) = config::overlays(&cli.raw, environment)?;
+        let profiles = program.profiles(&overlays, profile.as_deref())?;
+        let resolved = config::resolve_with_origins(&cli.raw, environment, &profiles)?;
         logging::start(resolved.settings.verbosity);
         Ok(resolved)
     };
@@ -169,6 +195,9 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
         }
         Some(Command::Policy { command, json }) => {
             policy::policy(program, &cli.raw, environment, command, json)
+        }
+        Some(Command::Tools { format, command }) => {
+            tools::tools(program, &cli.raw, environment, format, command)
         }
         Some(Command::Snapshots { action }) => snapshots::snapshots(program, &settings()?, action),
         Some(Command::Doctor { json }) => doctor::doctor(program, &resolved()?, json),

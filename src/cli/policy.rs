@@ -20,7 +20,9 @@ pub(super) fn policy<P: Program>(
         // The settings must have one; nobody opens it.
         raw.db = Some("none".into());
     }
-    let settings = config::resolve(&raw, environment, &program.profiles())?;
+    let (overlays, profile) = config::overlays(&raw, &environment)?;
+    let profiles = program.profiles(&overlays, profile.as_deref())?;
+    let settings = config::resolve(&raw, environment, &profiles)?;
     crate::logging::start(settings.verbosity);
     let question = PolicyQuestion {
         db: given.then(|| settings.db.clone()),

@@ -46,7 +46,7 @@ pub(super) fn snapshots<P: Program>(
         }
         SnapshotAction::Restore { name, reason, json } => {
             let restored = runtime::run(async {
-                let context = CallContext { cancel: runtime::stop_at_signals()?, ..CallContext::default() };
+                let context = CallContext { cancel: runtime::signals(false)?.stop, ..CallContext::default() };
                 program.restore(settings, &name, &reason, context).await
             })?;
             let undo = restored.undo.display().to_string();

@@ -215,6 +215,11 @@ fn param(spec: &ParamSpec) -> Value {
         ParamType::Integer => "u64",
         ParamType::Boolean => "bool",
         ParamType::StringList => "Vec<String>",
+        ParamType::Signed => "i64",
+        ParamType::Number => "f64",
+        ParamType::SignedList => "Vec<i64>",
+        ParamType::NumberList => "Vec<f64>",
+        ParamType::BooleanList => "Vec<bool>",
         ParamType::Binding => "serde_json::Value",
     };
     json!({
@@ -249,9 +254,13 @@ fn param_row(spec: &ParamSpec, descriptor: &Value) -> Value {
 fn kind_words(kind: ParamType) -> &'static str {
     match kind {
         ParamType::String => "string",
-        ParamType::Integer => "integer",
+        ParamType::Integer | ParamType::Signed => "integer",
+        ParamType::Number => "number",
         ParamType::Boolean => "boolean",
         ParamType::StringList => "list of strings",
+        ParamType::SignedList => "list of integers",
+        ParamType::NumberList => "list of numbers",
+        ParamType::BooleanList => "list of booleans",
         ParamType::Binding => "array or object",
     }
 }

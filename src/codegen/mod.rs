@@ -4,7 +4,6 @@
 //! prepared in `context.rs`. It writes no file.
 
 mod context;
-mod schema;
 
 use crate::spec::Checked;
 use minijinja::value::Serde;
@@ -53,23 +52,6 @@ pub fn pages(checked: &Checked) -> Result<Vec<Output>, String> {
         Output { name: "TOOLS.md", text: render("TOOLS.md.j2", &context::tools_page(checked)?)? },
         Output { name: "POLICY.md", text: render("POLICY.md.j2", &context::policy_page(checked))? },
         Output { name: "ERRORS.md", text: render("ERRORS.md.j2", &context::errors_page(checked))? },
-    ])
-}
-
-/// The JSON Schemas for editors, under `schemas/`.
-///
-/// # Errors
-///
-/// One line: a schema that cannot be written.
-pub fn schemas(checked: &Checked) -> Result<Vec<Output>, String> {
-    let text = |schema: &serde_json::Value| {
-        serde_json::to_string_pretty(schema)
-            .map(|text| format!("{text}\n"))
-            .map_err(|error| error.to_string())
-    };
-    Ok(vec![
-        Output { name: "policy.schema.json", text: text(&schema::policy(checked))? },
-        Output { name: "policy-file.schema.json", text: text(&schema::narrowing(checked))? },
     ])
 }
 

@@ -15,4 +15,4 @@ mod value;
 
 pub use origin::{Origin, Resolved, Setting};
 pub use raw::RawArgs;
-pub use resolve::{Profile, Settings, database_flag, resolve, resolve_with_origins};
+pub use resolve::{Confirm, Profile, Settings, database_flag, overlays, resolve, resolve_with_origins};

@@ -64,13 +64,14 @@ impl Resolved {
             if !matches!(setting.origin, Origin::Flag(_) | Origin::Variable(_)) {
                 continue;
             }
-            let value = setting.value.to_str().ok_or_else(|| {
-                let shown = setting.value.to_string_lossy();
-                StartError::usage(format!(
-                    "--{} `{shown}`: is not UTF-8, so it cannot be written down",
-                    setting.name
-                ))
-            })?;
+            if setting.name == "tools" {
+                for path in &self.settings.tools {
+                    let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                    arguments.extend(["--tools".to_owned(), written("tools", path.as_os_str())?.to_owned()]);
+                }
+                continue;
+            }
+            let value = written(&setting.name, &setting.value)?;
             match (setting.name.as_str(), value) {
                 ("read-only" | "immutable", "true") | ("verbose", "1") => {
                     arguments.push(format!("--{}", setting.name))
@@ -82,6 +83,14 @@ impl Resolved {
         }
         Ok(arguments)
     }
+}
+
+/// The value as a configuration file can hold it.
+fn written<'v>(name: &str, value: &'v OsStr) -> Result<&'v str, StartError> {
+    value.to_str().ok_or_else(|| {
+        let shown = value.to_string_lossy();
+        StartError::usage(format!("--{name} `{shown}`: is not UTF-8, so it cannot be written down"))
+    })
 }
 
 /// Every setting of the command line with its value and origin; `seen` is what `resolve` looked at, by flag.
@@ -119,6 +128,8 @@ fn value(settings: &Settings, name: &str) -> (OsString, Origin) {
     match name {
         "db" => (path(&settings.db), Origin::Default),
         "profile" => (text(&settings.profile), Origin::Default),
+        // As the variable takes them; where a path has the separator in it, nothing is shown.
+        "tools" => (std::env::join_paths(&settings.tools).unwrap_or_default(), Origin::Default),
         // On without being asked for: the profile only reads.
         "read-only" => {
             (text(&settings.read_only), if settings.read_only { Origin::Profile } else { Origin::Default })
@@ -133,6 +144,7 @@ fn value(settings: &Settings, name: &str) -> (OsString, Origin) {
         "max-update-rows" => (text(&settings.max_update_rows), Origin::Default),
         "search-candidates" => (text(&settings.search_candidates), Origin::Default),
         "snapshots" => (text(&settings.snapshots), Origin::Default),
+        "confirm" => (text(&settings.confirm.as_str()), Origin::Default),
         "snapshot-dir" => (path(&settings.snapshot_dir), Origin::Default),
         "audit-log" => (settings.audit_log.as_deref().map(path).unwrap_or_default(), Origin::Default),
         "policy" => (settings.policy.as_deref().map(path).unwrap_or_default(), Origin::Default),
@@ -174,9 +186,12 @@ mod tests {
             ("--query-timeout 2", "INDELIBLE_TIMEOUT_MS=1500", "query-timeout", "2", "--query-timeout"),
             ("", "", "query-timeout", "10", "profile"),
             ("", "", "audit-log", "", "default"),
+            ("", "INDELIBLE_CONFIRM=destructive", "confirm", "destructive", "INDELIBLE_CONFIRM"),
             ("", "", "snapshot-dir", "/d.snapshots", "default"),
             ("-vv", "", "verbose", "2", "--verbose"),
             ("", "INDELIBLE_VERBOSE=1", "verbose", "1", "INDELIBLE_VERBOSE"),
+            ("--tools /a --tools /b", "INDELIBLE_TOOLS=/c", "tools", "/a:/b", "--tools"),
+            ("", "", "tools", "", "default"),
         ];
         for (flags, env, name, value, origin) in rows {
             let resolved = everything(flags, env).unwrap();
@@ -194,6 +209,8 @@ mod tests {
             ("--read-only --timeout-ms 1500", "", "--db /d --read-only --query-timeout 1.5"),
             ("", "INDELIBLE_READ_ONLY=0 INDELIBLE_VERBOSE=2", "--db /d -vv"),
             ("-v --snapshot-dir /s", "", "--db /d --snapshot-dir /s --verbose"),
+            ("--tools /a --tools /b", "INDELIBLE_TOOLS=/c", "--db /d --tools /a --tools /b"),
+            ("", "INDELIBLE_TOOLS=/a:/b", "--db /d --tools /a --tools /b"),
         ];
         for (flags, env, expected) in rows {
             let resolved = everything(flags, env).unwrap();

@@ -18,6 +18,11 @@ pub struct RawArgs {
     #[arg(long, value_name = "NAME", global = true)]
     pub profile: Option<String>,
 
+    /// File that changes the tools: other words, fewer tools, tools made of SQL; repeatable, later wins
+    /// [INDELIBLE_TOOLS: paths separated as in PATH]
+    #[arg(long, value_name = "FILE", global = true)]
+    pub tools: Vec<OsString>,
+
     /// Offer only the tools that read, and write nothing to the file, audit rows included [INDELIBLE_READ_ONLY]
     #[arg(long, global = true)]
     pub read_only: bool,
@@ -72,6 +77,10 @@ pub struct RawArgs {
     /// Automatic snapshots to keep; 0 makes none [default: 5] [INDELIBLE_SNAPSHOTS]
     #[arg(long, value_name = "COUNT", global = true, allow_negative_numbers = true)]
     pub snapshots: Option<String>,
+
+    /// Before which calls to ask the person at the client: none or destructive [default: none] [INDELIBLE_CONFIRM]
+    #[arg(long, value_name = "WHICH", global = true)]
+    pub confirm: Option<String>,
 
     /// Folder for snapshots [default: the database's path with `.snapshots` added] [INDELIBLE_SNAPSHOT_DIR]
     #[arg(long, value_name = "DIR", global = true)]

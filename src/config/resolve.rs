@@ -31,6 +31,27 @@ pub struct Profile {
     pub only_reads: bool,
 }
 
+/// Before which calls a person is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Confirm {
+    /// Before none.
+    #[default]
+    None,
+    /// Before those that destroy.
+    Destructive,
+}
+
+impl Confirm {
+    /// As it is given: `destructive`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Destructive => "destructive",
+        }
+    }
+}
+
 /// Every setting, judged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -38,6 +59,8 @@ pub struct Settings {
     pub db: PathBuf,
     /// The profile's name; one that exists.
     pub profile: String,
+    /// Overlay files, in the order to lay them over the built-in tools; as given, but for `~`.
+    pub tools: Vec<PathBuf>,
     /// Only tools that read; nothing is written to the file.
     pub read_only: bool,
     /// Nobody writes the file while it is served; only with a profile that only reads.
@@ -60,6 +83,8 @@ pub struct Settings {
     pub search_candidates: u64,
     /// Automatic snapshots kept; 0 makes none.
     pub snapshots: u64,
+    /// Before which calls a person is asked.
+    pub confirm: Confirm,
     /// The folder for snapshots, absolute.
     pub snapshot_dir: PathBuf,
     /// Where every call is added as a line of JSON, absolute.
@@ -137,6 +162,7 @@ fn judge<E: Fn(&str) -> Option<OsString>>(
     let snapshot_dir = sources.path("snapshot-dir", raw.snapshot_dir.as_deref(), home)?;
     Ok(Settings {
         profile: profile.id.clone(),
+        tools: sources.overlays(raw, home)?,
         immutable,
         read_only: profile.only_reads
             || raw.read_only
@@ -159,6 +185,7 @@ fn judge<E: Fn(&str) -> Option<OsString>>(
         max_update_rows: count("max-update-rows", &raw.max_update_rows, 0, MAX_UPDATE_ROWS)?,
         search_candidates: count("search-candidates", &raw.search_candidates, 0, 0)?,
         snapshots: count("snapshots", &raw.snapshots, 0, SNAPSHOTS)?,
+        confirm: sources.confirm(&raw.confirm)?,
         snapshot_dir: snapshot_dir.unwrap_or_else(|| {
             let mut beside = db.clone().into_os_string();
             beside.push(".snapshots");
@@ -169,6 +196,21 @@ fn judge<E: Fn(&str) -> Option<OsString>>(
         verbosity: sources.verbosity(raw)?,
         db,
     })
+}
+
+/// The overlay files, and the name of the profile if one is chosen: which profiles there are depends on them.
+///
+/// # Errors
+/// A path that cannot be one; exit status 2.
+pub fn overlays(
+    raw: &RawArgs,
+    env: impl Fn(&str) -> Option<OsString>,
+) -> Result<(Vec<PathBuf>, Option<String>), StartError> {
+    let sources = Sources { env, seen: RefCell::default() };
+    let home = (sources.env)("HOME");
+    let profile = sources.text("profile", &raw.profile);
+    let profile = profile.map(|given| given.text.to_string_lossy().into_owned());
+    Ok((sources.overlays(raw, home.as_deref())?, profile))
 }
 
 /// The path of --db alone, absolute. The variable is left aside: whoever sets it means the real database.
@@ -224,6 +266,17 @@ impl<E: Fn(&str) -> Option<OsString>> Sources<E> {
         self.given(flag, text).map(|given| given.path(home)).transpose()
     }
 
+    fn overlays(&self, raw: &RawArgs, home: Option<&OsStr>) -> Result<Vec<PathBuf>, StartError> {
+        let named = |name: &str, text: OsString| Given { name: name.to_owned(), text }.expanded(home);
+        if let Some(first) = raw.tools.first() {
+            self.given("tools", Some(first));
+            return raw.tools.iter().map(|text| named("--tools", text.clone())).collect();
+        }
+        let Some(given) = self.given("tools", None) else { return Ok(Vec::new()) };
+        let paths = std::env::split_paths(&given.text).filter(|path| !path.as_os_str().is_empty());
+        paths.map(|path| named("INDELIBLE_TOOLS", path.into_os_string())).collect()
+    }
+
     fn profile<'p>(&self, raw: &RawArgs, profiles: &'p [Profile]) -> Result<&'p Profile, StartError> {
         let Some(given) = self.text("profile", &raw.profile) else {
             return profiles.first().ok_or_else(|| StartError::failure("the manifest has no profile"));
@@ -233,6 +286,15 @@ impl<E: Fn(&str) -> Option<OsString>> Sources<E> {
             let names: Vec<&str> = profiles.iter().map(|profile| profile.id.as_str()).collect();
             given.refused(format_args!("no such profile; there is {}", names.join(", ")))
         })
+    }
+
+    fn confirm(&self, text: &Option<String>) -> Result<Confirm, StartError> {
+        let Some(given) = self.text("confirm", text) else { return Ok(Confirm::None) };
+        match given.text.to_str().map(str::trim) {
+            Some("none") => Ok(Confirm::None),
+            Some("destructive") => Ok(Confirm::Destructive),
+            _ => Err(given.refused("must be none or destructive")),
+        }
     }
 
     fn verbosity(&self, raw: &RawArgs) -> Result<u8, StartError> {

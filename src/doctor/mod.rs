@@ -17,13 +17,12 @@ mod snapshots;
 pub use report::{Finding, Report, State};
 
 use crate::config::Resolved;
-use crate::generated::MANIFEST_SHA256;
 use crate::policy_file::{self, PolicyFile};
 use crate::sqlite::checkup::checkup;
 
-/// Looks everything over. The process must have no connection to the database.
+/// Looks everything over; `manifest_sha256` is of the tools in force. The process must have no connection to the database.
 #[must_use]
-pub fn examine(resolved: &Resolved) -> Report {
+pub fn examine(resolved: &Resolved, manifest_sha256: String) -> Report {
     let settings = &resolved.settings;
     let (mut findings, readable) = file::look(settings);
     if readable {
@@ -40,7 +39,7 @@ pub fn examine(resolved: &Resolved) -> Report {
         database: settings.db.to_string_lossy().into_owned(),
         findings,
         settings: resolved.listed.clone(),
-        manifest_sha256: MANIFEST_SHA256,
+        manifest_sha256,
         policy_sha256: policy.sha256,
     }
 }

@@ -89,7 +89,7 @@ pub struct Report {
     /// The settings that a server would have.
     pub settings: Vec<Setting>,
     /// SHA-256 of the manifest.
-    pub manifest_sha256: &'static str,
+    pub manifest_sha256: String,
     /// SHA-256 of the effective policy.
     pub policy_sha256: String,
 }

@@ -50,7 +50,7 @@ pub async fn sample_rows(call: &Call<'_>, input: SampleRowsInput) -> Result<Repl
         caps: call.core.caps(),
     };
     match call.read(Work::Sample(sample)).await? {
-        Answer::Rows(found) => rows::reply(call, found, limit),
+        Answer::Rows(found) => rows::reply(call, found, limit, call.core.settings.max_rows),
         _ => Err(unexpected_answer()),
     }
 }

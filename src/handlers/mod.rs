@@ -5,8 +5,10 @@
 //! [`Core`], the parts of the running server, and [`Call`], one call with its notes for the log.
 
 pub mod chain;
+pub mod confirm;
 pub mod explore;
 mod noted;
+mod policy;
 pub mod prompts;
 pub mod query;
 pub mod resources;
@@ -15,6 +17,7 @@ pub mod rows;
 pub mod schema;
 pub mod search;
 pub mod snapshot;
+pub mod statement;
 pub mod structured;
 pub mod view;
 mod words;
@@ -23,8 +26,9 @@ pub use noted::note_params;
 
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
+use crate::confirm::Question;
 use crate::error::{ErrorCode, ToolError};
-use crate::generated::{MANIFEST_SHA256, PolicyId};
+use crate::generated::PolicyId;
 use crate::outcome::ProgressReporter;
 use crate::policy_file::PolicyFile;
 use crate::render::Caps;
@@ -32,12 +36,12 @@ use crate::spec::model::Format;
 use crate::store::audit_log::AuditLog;
 use crate::store::reader::Reader;
 use crate::store::{Store, TurnGuard};
-use crate::surface::{ActiveTool, Surface};
+use crate::surface::Surface;
 use crate::worker::pool::{Attend, JobError, Pool, Terms};
 use crate::worker::protocol::{Answer, Work};
 use serde_json::{Map, Value};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -55,8 +59,8 @@ const MAX_LOGGED_QUERY: usize = 100_000;
 pub struct Core {
     /// The settings.
     pub settings: Settings,
-    /// The active tools.
-    pub surface: Surface,
+    /// The active tools; replaced as a whole when overlays are read again.
+    surface: RwLock<Arc<Surface>>,
     /// The workers.
     pub pool: Pool,
     /// The writing side; none with --read-only.
@@ -68,9 +72,9 @@ pub struct Core {
     /// The copy of the log in a file, if asked for.
     pub audit_log: Option<AuditLog>,
     /// The policy file and its digest.
-    pub policy_file: PolicyFile,
-    /// Whether a row with the digests of manifest and policy is in the log.
-    digests_logged: AtomicBool,
+    policy_file: RwLock<Arc<PolicyFile>>,
+    /// The digests of manifest and policy that the log knows to be in force; none before the first row.
+    marked: Mutex<Option<(String, String)>>,
     calls: AtomicU64,
     schema_changes: watch::Sender<u64>,
 }
@@ -89,24 +93,17 @@ impl Core {
     ) -> Self {
         Self {
             settings,
-            surface,
+            surface: RwLock::new(Arc::new(surface)),
             pool,
             store,
             reader,
             session,
             audit_log,
-            policy_file: PolicyFile::none(),
-            digests_logged: AtomicBool::new(false),
+            policy_file: RwLock::new(Arc::new(PolicyFile::none())),
+            marked: Mutex::default(),
             calls: AtomicU64::new(0),
             schema_changes: watch::Sender::new(0),
         }
-    }
-
-    /// The same under a policy file.
-    #[must_use]
-    pub fn under(mut self, policy_file: PolicyFile) -> Self {
-        self.policy_file = policy_file;
-        self
     }
 
     /// Counts a change to the list of tables and views made through this server.
@@ -130,18 +127,19 @@ impl Core {
         }
     }
 
-    /// The name of the active tool that runs statements under a policy.
-    fn tool_of(&self, policy: &str) -> Option<String> {
-        let runs_sql = |tool: &&ActiveTool| {
-            let handler = tool.spec.handler.as_str();
-            handler.starts_with("query.") || handler.starts_with("view.")
-        };
-        self.surface
-            .tools()
-            .iter()
-            .filter(runs_sql)
-            .find(|tool| tool.policy.id() == policy)
-            .map(|t| t.spec.name.clone())
+    /// The active tools. A call keeps those that it began with.
+    #[must_use]
+    pub fn surface(&self) -> Arc<Surface> {
+        Arc::clone(&self.surface.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts other tools in the place of the active ones.
+    pub fn replace_surface(&self, surface: Arc<Surface>) {
+        *self.surface.write().unwrap_or_else(PoisonError::into_inner) = surface;
+    }
+
+    fn marked(&self) -> std::sync::MutexGuard<'_, Option<(String, String)>> {
+        self.marked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -154,13 +152,15 @@ pub struct Reply {
     pub rows: Option<u64>,
     /// The result as data, for profiles that send it.
     pub structured: Option<Value>,
+    /// A question that must be answered before the call can go on.
+    pub question: Option<Question>,
 }
 
 impl Reply {
     /// A reply that is text alone.
     #[must_use]
     pub fn text(text: impl Into<String>, rows: Option<u64>) -> Self {
-        Self { text: text.into(), rows, structured: None }
+        Self { text: text.into(), rows, ..Self::default() }
     }
 }
 
@@ -168,6 +168,8 @@ impl Reply {
 pub struct Call<'a> {
     /// The server's parts.
     pub core: &'a Core,
+    /// The tools that were active when the call began.
+    pub surface: Arc<Surface>,
     /// What was called, as the log names it: a tool, or a request such as `resources/read`.
     pub name: &'a str,
     /// The policy it runs under.
@@ -176,6 +178,8 @@ pub struct Call<'a> {
     pub cancel: CancellationToken,
     /// Where to report progress, if the client asked.
     pub progress: Option<ProgressReporter>,
+    format: Format,
+    person: confirm::Person,
     number: u64,
     began: Instant,
     ts: String,
@@ -194,6 +198,7 @@ impl<'a> Call<'a> {
     #[must_use]
     pub fn new(
         core: &'a Core,
+        surface: Arc<Surface>,
         name: &'a str,
         policy: PolicyId,
         cancel: CancellationToken,
@@ -203,10 +208,13 @@ impl<'a> Call<'a> {
         let ts = timestamp(jiff::Timestamp::now());
         Self {
             core,
+            format: surface.profile().format,
+            surface,
             name,
             policy,
             cancel,
             progress,
+            person: confirm::Person::default(),
             number,
             began: Instant::now(),
             ts,
@@ -214,10 +222,16 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// How the active profile shows results.
+    /// The call with its results in this form, whatever the profile's is.
+    #[must_use]
+    pub fn showing(self, format: Format) -> Self {
+        Self { format, ..self }
+    }
+
+    /// How results look.
     #[must_use]
     pub fn format(&self) -> Format {
-        self.core.surface.profile().format
+        self.format
     }
 
     /// Notes the statement or pattern for the log.
@@ -235,9 +249,10 @@ impl<'a> Call<'a> {
     pub fn audit_row(&self, rows: Option<u64>, error: Option<&str>) -> AuditRow {
         let notes = self.notes();
         let mut detail = notes.detail.clone();
-        if !self.core.digests_logged.load(Ordering::Relaxed) {
-            detail.insert("manifest_sha256".to_owned(), MANIFEST_SHA256.into());
-            detail.insert("policy_sha256".to_owned(), self.core.policy_file.sha256.clone().into());
+        let digests = self.digests();
+        if self.core.marked().as_ref() != Some(&digests) {
+            detail.insert("manifest_sha256".to_owned(), digests.0.into());
+            detail.insert("policy_sha256".to_owned(), digests.1.into());
         }
         AuditRow {
             ts: self.ts.clone(),
@@ -254,31 +269,8 @@ impl<'a> Call<'a> {
 
     /// Remembers that the call's row was committed together with its change.
     pub fn recorded(&self, row: AuditRow) {
-        self.core.digests_logged.store(true, Ordering::Relaxed);
+        self.mark();
         self.notes().recorded = Some(row);
-    }
-
-    /// Puts the call's row into the log, unless it went with the change, and into the log file.
-    pub fn finish(&self, result: &Result<Reply, ToolError>) {
-        let recorded = self.notes().recorded.take();
-        let row = match recorded {
-            Some(row) => row,
-            None => {
-                let (rows, error) = match result {
-                    Ok(reply) => (reply.rows, None),
-                    Err(error) => (None, Some(error.message.as_str())),
-                };
-                let row = self.audit_row(rows, error);
-                if let Some(store) = &self.core.store {
-                    store.queue_audit(row.clone());
-                    self.core.digests_logged.store(true, Ordering::Relaxed);
-                }
-                row
-            }
-        };
-        if let Some(log) = &self.core.audit_log {
-            log.write(&row);
-        }
     }
 
     /// Gives work that reads to a worker.
@@ -295,8 +287,9 @@ impl<'a> Call<'a> {
     /// # Errors
     /// Whatever ended it, in words; after a worker's death they say whether the change was committed.
     pub async fn write(&self, work: Work, turn: &TurnGuard) -> Result<Answer, ToolError> {
+        self.check_agreed(&work)?;
         let attend = LogKeeper { core: self.core, turn: Some(turn) };
-        let changes = !matches!(work, Work::Check { .. });
+        let changes = !matches!(work, Work::Check { .. } | Work::Try { .. } | Work::Compile { .. });
         match self.core.pool.write(work, &self.terms(), &attend).await {
             Ok(answer) => Ok(answer),
             Err(JobError::Killed(_) | JobError::Lost(_)) if changes && self.was_committed().await => {

@@ -1,6 +1,7 @@
-//! What of a call's parameters goes into the log.
+//! What of a call goes into the log: its parameters, and its row once it is over.
 
-use super::Call;
+use super::{Call, Reply};
+use crate::error::ToolError;
 use serde_json::Value;
 
 /// Parameters go into the log, shortened: they are part of what was done.
@@ -33,5 +34,44 @@ impl std::io::Write for Head {
 
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
+    }
+}
+
+impl Call<'_> {
+    /// The log has the digests now.
+    pub(super) fn mark(&self) {
+        let now = self.digests();
+        let mut marked = self.core.marked();
+        if marked.as_ref() != Some(&now) {
+            *marked = Some(now);
+        }
+    }
+
+    /// The digests of manifest and policy in force for this call.
+    pub(super) fn digests(&self) -> (String, String) {
+        (self.surface.manifest_sha256().to_owned(), self.core.policy_file().sha256.clone())
+    }
+
+    /// Puts the call's row into the log, unless it went with the change, and into the log file.
+    pub fn finish(&self, result: &Result<Reply, ToolError>) {
+        let recorded = self.notes().recorded.take();
+        let row = match recorded {
+            Some(row) => row,
+            None => {
+                let (rows, error) = match result {
+                    Ok(reply) => (reply.rows, None),
+                    Err(error) => (None, Some(error.message.as_str())),
+                };
+                let row = self.audit_row(rows, error);
+                if let Some(store) = &self.core.store {
+                    store.queue_audit(row.clone());
+                    self.mark();
+                }
+                row
+            }
+        };
+        if let Some(log) = &self.core.audit_log {
+            log.write(&row);
+        }
     }
 }

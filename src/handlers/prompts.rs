@@ -46,7 +46,7 @@ pub async fn get(
         values.push((STRUCTURE, Some(markdown::code_block("json", &json))));
         values.push((argument.name.as_str(), Some(detail.name)));
     }
-    call.core.surface.prompt_text(prompt, values).map_err(ToolError::arguments)
+    call.surface.prompt_text(prompt, values).map_err(ToolError::arguments)
 }
 
 /// The argument as text; none where it is left out or blank and may be.

@@ -3,6 +3,7 @@
 //! What is allowed is the policy's and the worker's to say; here the order of things is kept: for a
 //! destructive call compile, then snapshot, then run.
 
+use super::confirm::{Consent, Statement};
 use super::{Call, Reply, note_params, required_text, rows, unexpected_answer};
 use crate::error::ToolError;
 use crate::generated::ACTION_WORDS;
@@ -11,6 +12,7 @@ use crate::spec::model::Format;
 use crate::sqlite::copy::SnapshotKind;
 use crate::sqlite::params::Params;
 use crate::sqlite::query::Form;
+use crate::sqlite::toll::Toll;
 use crate::sqlite::write::Changed;
 use crate::store::TurnGuard;
 use crate::worker::protocol::{Answer, Work};
@@ -49,6 +51,14 @@ pub struct DestroyInput {
 /// # Errors
 /// As the worker says.
 pub async fn read(call: &Call<'_>, input: ReadInput) -> Result<Reply, ToolError> {
+    read_up_to(call, input, call.core.settings.max_rows).await
+}
+
+/// As [`read`], where a call can ask for no more than `most` rows.
+///
+/// # Errors
+/// As the worker says.
+pub(super) async fn read_up_to(call: &Call<'_>, input: ReadInput, most: u64) -> Result<Reply, ToolError> {
     call.note_query(&input.query);
     call.note("limit", input.limit);
     note_params(call, input.params.as_ref());
@@ -57,7 +67,7 @@ pub async fn read(call: &Call<'_>, input: ReadInput) -> Result<Reply, ToolError>
         sql: input.query,
         params,
         limit: input.limit,
-        max_rows: call.core.settings.max_rows,
+        max_rows: most,
         caps: call.core.caps(),
         form: match call.format() {
             Format::Csv => Form::Csv,
@@ -66,7 +76,7 @@ pub async fn read(call: &Call<'_>, input: ReadInput) -> Result<Reply, ToolError>
     };
     match call.read(work).await? {
         Answer::Text(result) => Ok(Reply::text(result.text, Some(result.rows))),
-        Answer::Rows(found) => rows::reply(call, found, input.limit),
+        Answer::Rows(found) => rows::reply(call, found, input.limit, most),
         _ => Err(unexpected_answer()),
     }
 }
@@ -74,58 +84,138 @@ pub async fn read(call: &Call<'_>, input: ReadInput) -> Result<Reply, ToolError>
 /// Runs one statement that adds, or overwrites within the cap.
 ///
 /// # Errors
-/// As the worker says.
+/// As the worker says; a person who does not agree, where one must.
 pub async fn write(call: &Call<'_>, input: WriteInput) -> Result<Reply, ToolError> {
     call.note_query(&input.query);
     note_params(call, input.params.as_ref());
-    let params = Params::from_json(input.params)?;
+    let wanted = Wanted::new(call, input.query, input.params, None)?;
+    if call.must_ask() {
+        return run_if_agreed(call, wanted).await;
+    }
     let turn = call.turn().await?;
-    let changed = change(call, input.query, params, &turn).await?;
-    Ok(reply(&changed, ""))
+    run(call, wanted, None, &turn).await?.ok_or_else(unexpected_answer)
 }
 
 /// Runs one statement that deletes, alters or overwrites at large, after a snapshot.
 ///
 /// # Errors
-/// As the worker says; a snapshot that fails; both are named when the statement fails after one.
+/// As the worker says; a snapshot that fails; a person who does not agree. Reason and snapshot are named
+/// when the statement fails after one.
 pub async fn destroy(call: &Call<'_>, input: DestroyInput) -> Result<Reply, ToolError> {
     call.note_query(&input.query);
     call.note("reason", input.reason.as_str());
     note_params(call, input.params.as_ref());
     required_text("reason", &input.reason)?;
-    let params = Params::from_json(input.params)?;
+    let wanted = Wanted::new(call, input.query, input.params, Some(input.reason))?;
+    if call.must_ask() {
+        return run_if_agreed(call, wanted).await;
+    }
     let turn = call.turn().await?;
-    call.write(Work::Check { sql: input.query.clone(), params: params.clone() }, &turn).await?;
+    let check = Work::Check { sql: wanted.sql.clone(), params: wanted.params.clone() };
+    call.write(check, &turn).await?;
+    run(call, wanted, None, &turn).await?.ok_or_else(unexpected_answer)
+}
+
+/// A change that an agent wants.
+#[derive(Clone)]
+struct Wanted {
+    sql: String,
+    params: Params,
+    /// The parameters as a person is shown them; none where nobody is asked.
+    shown: Option<Value>,
+    /// Why; none where the tool asks for none.
+    reason: Option<String>,
+}
+
+impl Wanted {
+    fn new(
+        call: &Call<'_>,
+        sql: String,
+        given: Option<Value>,
+        reason: Option<String>,
+    ) -> Result<Self, ToolError> {
+        let shown = if call.must_ask() { given.clone() } else { None };
+        Ok(Self { sql, params: Params::from_json(given)?, shown, reason })
+    }
+}
+
+/// Runs a change that a person must agree to. Each round runs it on trial, so that what is asked about is what
+/// it takes now; the turn is given back before the person is asked. A consent holds for one run, and the
+/// run that takes something else is rolled back.
+async fn run_if_agreed(call: &Call<'_>, wanted: Wanted) -> Result<Reply, ToolError> {
+    let mut agreed = None;
+    loop {
+        let turn = call.turn().await?;
+        let (sql, params) = (wanted.sql.clone(), wanted.params.clone());
+        let trial = Work::Try { sql, params, max_overwrites: max_overwrites(call) };
+        let Answer::Takes(toll) = call.write(trial, &turn).await? else { return Err(unexpected_answer()) };
+        let (params, reason) = (wanted.shown.as_ref(), wanted.reason.as_deref());
+        let question = call.question(Statement { sql: &wanted.sql, params, reason }, &toll);
+        if agreed.take().is_some_and(|subject: String| subject == question.subject)
+            || call.has_consent(&question)?
+        {
+            match run(call, wanted.clone(), Some(*toll), &turn).await? {
+                Some(reply) => return Ok(reply),
+                None => continue,
+            }
+        }
+        drop(turn);
+        let subject = question.subject.clone();
+        match call.ask(question).await? {
+            Consent::Given => agreed = Some(subject),
+            Consent::Pending(reply) => return Ok(reply),
+        }
+    }
+}
+
+/// Runs a change, behind a snapshot where the policy wants one; none where it takes something else than was
+/// agreed to and was rolled back.
+async fn run(
+    call: &Call<'_>,
+    wanted: Wanted,
+    agreed: Option<Toll>,
+    turn: &TurnGuard,
+) -> Result<Option<Reply>, ToolError> {
+    if !call.policy.policy().snapshots_first {
+        let changed = change(call, wanted, agreed, turn).await?;
+        return Ok(changed.map(|changed| reply(&changed, "")));
+    }
     if call.core.settings.snapshots == 0 {
-        let changed = change(call, input.query, params, &turn).await?;
-        return Ok(reply(&changed, "; snapshots are disabled (--snapshots 0)"));
+        let changed = change(call, wanted, agreed, turn).await?;
+        return Ok(changed.map(|changed| reply(&changed, "; snapshots are disabled (--snapshots 0)")));
     }
     let done = call.snapshot(SnapshotKind::Auto).await?;
     let path = done.path.display().to_string();
     call.note("snapshot", path.as_str());
-    match change(call, input.query, params, &turn).await {
-        Ok(changed) => Ok(reply(&changed, &format!("; snapshot: {path}"))),
+    let reason = wanted.reason.clone().unwrap_or_default();
+    match change(call, wanted, agreed, turn).await {
+        Ok(changed) => Ok(changed.map(|changed| reply(&changed, &format!("; snapshot: {path}")))),
         Err(error) => Err(ToolError::new(
             error.code,
-            format!("{}; reason: {}; a snapshot had been made: {path}", error.message, input.reason.trim()),
+            format!("{}; reason: {}; a snapshot had been made: {path}", error.message, reason.trim()),
         )),
     }
 }
 
+fn max_overwrites(call: &Call<'_>) -> Option<u64> {
+    call.policy.policy().counts_overwrites.then_some(call.core.settings.max_update_rows)
+}
+
+/// Runs a change; none where it takes something else than was agreed to.
 async fn change(
     call: &Call<'_>,
-    sql: String,
-    params: Params,
+    wanted: Wanted,
+    agreed: Option<Toll>,
     turn: &TurnGuard,
-) -> Result<Changed, ToolError> {
-    let policy = call.policy.policy();
+) -> Result<Option<Changed>, ToolError> {
     let mut audit = call.audit_row(None, None);
     let work = Work::Change {
-        sql,
-        params,
+        sql: wanted.sql,
+        params: wanted.params,
         max_rows: call.core.settings.max_rows,
         caps: call.core.caps(),
-        max_overwrites: policy.counts_overwrites.then_some(call.core.settings.max_update_rows),
+        max_overwrites: max_overwrites(call),
+        agreed,
         audit: audit.clone(),
     };
     match call.write(work, turn).await? {
@@ -135,8 +225,9 @@ async fn change(
             if changed.structural.as_ref().is_some_and(|(kind, _)| changes_tables(*kind)) {
                 call.core.schema_changed();
             }
-            Ok(changed)
+            Ok(Some(changed))
         }
+        Answer::Takes(_) => Ok(None),
         _ => Err(unexpected_answer()),
     }
 }

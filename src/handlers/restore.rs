@@ -3,6 +3,7 @@
 //! A process of its own looks at snapshots and restores them (`sqlite/restore`): their files may have been edited
 //! by anyone, and locks on the database must not be dropped by closing a file.
 
+use super::confirm::Consent;
 use super::snapshot::KEPT_ANYWAY;
 use super::{Call, Reply, required_text};
 use crate::error::{ErrorCode, ToolError};
@@ -31,13 +32,7 @@ pub struct RestoreInput {
 /// # Errors
 /// What keeps the folder or the database from being read.
 pub async fn list(call: &Call<'_>, ListInput {}: ListInput) -> Result<Reply, ToolError> {
-    let settings = &call.core.settings;
-    let listing = Listing {
-        database: settings.db.clone(),
-        folder: settings.snapshot_dir.clone(),
-        busy_timeout: settings.busy_timeout,
-    };
-    let found = call.core.pool.snapshots(listing, &call.cancel).await.map_err(|error| call.explain(error))?;
+    let found = entries(call).await?;
     let columns = ["name", "kind", "time", "bytes", "events", "verdict"];
     let mut sink = CsvSink::new(&columns, call.core.caps());
     for entry in &found {
@@ -48,6 +43,16 @@ pub async fn list(call: &Call<'_>, ListInput {}: ListInput) -> Result<Reply, Too
     }
     let rendered = sink.finish(RowCut::None);
     Ok(Reply::text(rendered.text, Some(rendered.rows)))
+}
+
+async fn entries(call: &Call<'_>) -> Result<Vec<SnapshotEntry>, ToolError> {
+    let settings = &call.core.settings;
+    let listing = Listing {
+        database: settings.db.clone(),
+        folder: settings.snapshot_dir.clone(),
+        busy_timeout: settings.busy_timeout,
+    };
+    call.core.pool.snapshots(listing, &call.cancel).await.map_err(|error| call.explain(error))
 }
 
 fn row(sink: &mut CsvSink, entry: &SnapshotEntry) {
@@ -65,8 +70,13 @@ fn row(sink: &mut CsvSink, entry: &SnapshotEntry) {
 /// Restores a snapshot, behind a snapshot of what is there.
 ///
 /// # Errors
-/// As [`run`].
+/// As [`run`]; a person who does not agree, where one must.
 pub async fn restore(call: &Call<'_>, input: RestoreInput) -> Result<Reply, ToolError> {
+    if call.must_ask()
+        && let Some(pending) = ask(call, &input).await?
+    {
+        return Ok(pending);
+    }
     let restored = run(call, input).await?;
     let text = format!(
         "ok: {} restored (event {}); snapshot: {}",
@@ -77,15 +87,38 @@ pub async fn restore(call: &Call<'_>, input: RestoreInput) -> Result<Reply, Tool
     Ok(Reply::text(text, None))
 }
 
-/// The same, with what it came to as data.
+/// Asks a person until they agree to what the snapshot is now; a reply where they are asked by way of it.
+async fn ask(call: &Call<'_>, input: &RestoreInput) -> Result<Option<Reply>, ToolError> {
+    note_arguments(call, input)?;
+    let mut agreed = None;
+    loop {
+        let found = entries(call).await?;
+        let entry = found.iter().find(|entry| entry.name == input.name);
+        let question = call.restore_question(&input.name, &input.reason, entry);
+        if agreed.is_some_and(|subject: String| subject == question.subject) || call.has_consent(&question)? {
+            return Ok(None);
+        }
+        let subject = question.subject.clone();
+        match call.ask(question).await? {
+            Consent::Given => agreed = Some(subject),
+            Consent::Pending(reply) => return Ok(Some(reply)),
+        }
+    }
+}
+
+fn note_arguments(call: &Call<'_>, input: &RestoreInput) -> Result<(), ToolError> {
+    call.note("name", cap_text(input.name.as_str(), MAX_LOGGED_NAME).0);
+    call.note("reason", input.reason.as_str());
+    required_text("name", &input.name)?;
+    required_text("reason", &input.reason)
+}
+
+/// The same without asking, with what it came to as data: also for a person at the command line.
 ///
 /// # Errors
 /// No such snapshot; it is damaged or of another database; no snapshot could be made. Nothing is changed then.
 pub async fn run(call: &Call<'_>, input: RestoreInput) -> Result<Restored, ToolError> {
-    call.note("name", cap_text(input.name.as_str(), MAX_LOGGED_NAME).0);
-    call.note("reason", input.reason.as_str());
-    required_text("name", &input.name)?;
-    required_text("reason", &input.reason)?;
+    note_arguments(call, &input)?;
     let _turn = call.turn().await?;
     let settings = &call.core.settings;
     let keep = if settings.snapshots == 0 { KEPT_ANYWAY } else { settings.snapshots };

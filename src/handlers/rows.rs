@@ -5,15 +5,16 @@ use crate::error::ToolError;
 use crate::render::{DatumRows, markdown};
 use crate::results::{RowSet, Truncated, json_value};
 
-/// A result of rows: data, and a Markdown table with what is missing below it.
+/// A result of rows: data, and a Markdown table with what is missing below it. `most` is the greatest limit
+/// that a call can ask for.
 ///
 /// # Errors
 /// None that an agent can cause.
-pub fn reply(call: &Call<'_>, rows: DatumRows, limit: u64) -> Result<Reply, ToolError> {
+pub fn reply(call: &Call<'_>, rows: DatumRows, limit: u64, most: u64) -> Result<Reply, ToolError> {
     let settings = &call.core.settings;
     let mut notes = vec![format!("{} rows", rows.rows.len())];
     if rows.more_rows {
-        notes.push(format!("more rows exist (limit {limit}, maximum {})", settings.max_rows));
+        notes.push(format!("more rows exist (limit {limit}, maximum {most})"));
     }
     if rows.bytes_cut {
         notes.push(format!("cut at {} bytes", settings.max_result_bytes));
@@ -48,5 +49,5 @@ pub fn reply(call: &Call<'_>, rows: DatumRows, limit: u64) -> Result<Reply, Tool
 /// A result that has no JSON form, which would be a fault of the server.
 pub fn structured(data: &impl serde::Serialize, text: String, rows: Option<u64>) -> Result<Reply, ToolError> {
     let structured = serde_json::to_value(data).map_err(|_| unexpected_answer())?;
-    Ok(Reply { text, rows, structured: Some(structured) })
+    Ok(Reply { structured: Some(structured), ..Reply::text(text, rows) })
 }

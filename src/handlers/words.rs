@@ -2,7 +2,7 @@
 //!
 //! What is refused was decided on the compiled statement; here it is only said.
 
-use super::Call;
+use super::{Call, unexpected_answer};
 use crate::error::{ErrorCode, ToolError};
 use crate::generated::ACTION_WORDS;
 use crate::policy::Refusal;
@@ -17,6 +17,7 @@ impl Call<'_> {
         match error {
             JobError::Fault(Fault::Error(error)) => error,
             JobError::Fault(Fault::Refused(refusal)) => self.refusal(&refusal),
+            JobError::Fault(Fault::OtherToll(_)) => unexpected_answer(),
             JobError::Fault(Fault::Exists { kind, name }) => exists(&kind, &name),
             JobError::Fault(Fault::Stopped(stop)) | JobError::Killed(stop) => self.stopped(stop),
             JobError::Lost(words) => ToolError::new(
@@ -34,17 +35,27 @@ impl Call<'_> {
                 return self.no_select(&keyword);
             }
         }
-        let narrowing = &self.core.policy_file.narrowing;
+        let policy_file = self.core.policy_file();
         refusal.words(self.name, ACTION_WORDS, &|policy| {
-            let refused = refusal.kind().is_some_and(|kind| narrowing.refuses(policy, kind));
-            self.core.tool_of(policy).filter(|_| !refused)
+            let refused = refusal.kind().is_some_and(|kind| policy_file.narrowing.refuses(policy, kind));
+            self.tool_of(policy).filter(|_| !refused)
         })
+    }
+
+    /// The name of the active tool that runs any statement under a policy.
+    fn tool_of(&self, policy: &str) -> Option<String> {
+        let runs_sql = |tool: &&ActiveTool| {
+            let handler = tool.spec.handler.as_str();
+            tool.spec.statement.is_none() && (handler.starts_with("query.") || handler.starts_with("view."))
+        };
+        let found = self.surface.tools().iter().filter(runs_sql).find(|tool| tool.policy.id() == policy);
+        found.map(|tool| tool.spec.name.clone())
     }
 
     fn no_select(&self, keyword: &str) -> ToolError {
         let explains =
             |tool: &&ActiveTool| tool.spec.handler == "explore.explain" && tool.spec.name != self.name;
-        let hint = match self.core.surface.tools().iter().find(explains) {
+        let hint = match self.surface.tools().iter().find(explains) {
             Some(tool) if keyword == "EXPLAIN" => format!("; use {} for a plan", tool.spec.name),
             _ => String::new(),
         };

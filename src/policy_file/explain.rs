@@ -110,6 +110,10 @@ fn named(action: &Action) -> String {
 
 /// A tool that takes a statement, its policy, and what it does with it.
 fn statement_tool(tool: &ToolSpec) -> Option<(&ToolSpec, &'static Policy, Way)> {
+    if tool.statement.is_some() {
+        // It runs a statement of its own.
+        return None;
+    }
     let way = match tool.handler.as_str() {
         "query.read" | "explore.explain" => Way::Reads,
         "query.write" | "query.destroy" => Way::Changes,
@@ -138,6 +142,8 @@ fn words(
         }
         Fault::Error(error) => error.message.clone(),
         Fault::Exists { name, .. } => format!("`{name}` exists already"),
+        // Nothing is counted where nothing runs.
+        Fault::OtherToll(_) => "it takes something else than agreed".to_owned(),
         Fault::Stopped(Stop::Deadline | Stop::Cancelled) => "it was stopped".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! Telling clients that the list of resources changed.
+//! Telling clients that the list of resources or of tools changed.
 //!
 //! A client of a handshake revision is told once it has said that it is ready. From 2026-07-28 on a client is
 //! told only what it asked for with subscriptions/listen, under its subscription's id. It does not know what
@@ -16,7 +16,8 @@ const MAX_SUBSCRIPTIONS: usize = 16;
 
 /// The changes, and who is told of them.
 pub(super) struct Changes {
-    counter: watch::Receiver<u64>,
+    resources: Counter,
+    tools: Counter,
     /// Whether the client's revision has a handshake and it was made.
     shaken: AtomicBool,
     /// Whether the client is told by itself.
@@ -27,10 +28,16 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    pub(super) fn new(counter: watch::Receiver<u64>, input_over: CancellationToken) -> Self {
+    /// Counters of lists that change; none for one that never does.
+    pub(super) fn new(
+        resources: Option<watch::Receiver<u64>>,
+        tools: Option<watch::Receiver<u64>>,
+        input_over: CancellationToken,
+    ) -> Self {
         let subscriptions = Semaphore::new(MAX_SUBSCRIPTIONS);
         Self {
-            counter,
+            resources: Counter(resources),
+            tools: Counter(tools),
             shaken: AtomicBool::new(false),
             told: AtomicBool::new(false),
             subscriptions,
@@ -48,14 +55,16 @@ impl Changes {
         if !self.shaken.load(Ordering::Acquire) || self.told.swap(true, Ordering::AcqRel) {
             return;
         }
-        let (mut counter, over) = (self.fresh(), self.input_over.clone());
+        let (mut resources, mut tools) = (self.resources.fresh(), self.tools.fresh());
+        let over = self.input_over.clone();
         tokio::spawn(async move {
             loop {
-                tokio::select! {
-                    changed = counter.changed() => if changed.is_err() { return },
+                let told = tokio::select! {
+                    () = resources.changed() => peer.notify_resource_list_changed().await,
+                    () = tools.changed() => peer.notify_tool_list_changed().await,
                     () = over.cancelled() => return,
-                }
-                if peer.notify_resource_list_changed().await.is_err() {
+                };
+                if told.is_err() {
                     return;
                 }
             }
@@ -71,24 +80,47 @@ impl Changes {
             let words = format!("{MAX_SUBSCRIPTIONS} subscriptions are open already; cancel one first");
             return Err(ErrorData::invalid_request(words, None));
         };
-        let mut counter = self.fresh();
-        let wanted = subscription.accepted().resources_list_changed == Some(true);
+        let (mut resources, mut tools) = (self.resources.fresh(), self.tools.fresh());
+        let accepted = subscription.accepted();
+        let wants_resources = accepted.resources_list_changed == Some(true);
+        let wants_tools = accepted.tools_list_changed == Some(true);
         loop {
-            tokio::select! {
+            let told = tokio::select! {
                 () = subscription.cancelled() => return Ok(()),
                 () = self.input_over.cancelled() => return Ok(()),
-                changed = counter.changed(), if wanted => if changed.is_err() { return Ok(()) },
-            }
-            if subscription.sink().notify_resource_list_changed().await.is_err() {
+                () = resources.changed(), if wants_resources => {
+                    subscription.sink().notify_resource_list_changed().await
+                }
+                () = tools.changed(), if wants_tools => subscription.sink().notify_tool_list_changed().await,
+            };
+            if told.is_err() {
                 return Ok(());
             }
         }
     }
+}
 
-    /// A receiver that has seen everything up to now.
-    fn fresh(&self) -> watch::Receiver<u64> {
-        let mut counter = self.counter.clone();
-        counter.mark_unchanged();
-        counter
+/// Counts the changes of one list, if it changes at all.
+struct Counter(Option<watch::Receiver<u64>>);
+
+impl Counter {
+    /// A counter that has seen everything up to now.
+    fn fresh(&self) -> Self {
+        let mut counter = self.0.clone();
+        if let Some(counter) = &mut counter {
+            counter.mark_unchanged();
+        }
+        Self(counter)
+    }
+
+    /// Waits for the next change; for ever where there will be none.
+    async fn changed(&mut self) {
+        let over = match &mut self.0 {
+            Some(counter) => counter.changed().await.is_err(),
+            None => true,
+        };
+        if over {
+            std::future::pending::<()>().await;
+        }
     }
 }

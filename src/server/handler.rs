@@ -4,7 +4,9 @@
 //! server really has is announced; the rest has no method.
 
 use super::Service;
+use super::asking::{Questions, Round, confirmer};
 use super::changes::Changes;
+use super::dialog::Place;
 use super::offers::{self, ERROR_CODE_KEY};
 use super::progress::Progress;
 use crate::error::StartError;
@@ -33,6 +35,9 @@ const CALLS_AT_ONCE: usize = 64;
 /// is started again may have other flags.
 const LIST_TTL_MS: u64 = 300_000;
 
+/// The same for a list of tools that files can change: as long as a change may take to be noticed here.
+const CHANGING_LIST_TTL_MS: u64 = 1_000;
+
 /// The `_meta` key under which every result of revision 2026-07-28 should name the server.
 const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
@@ -46,10 +51,12 @@ pub(super) struct Handler<S> {
     server_info: Value,
     tools: Vec<Tool>,
     offers: Offers,
+    listed: offers::Changing,
     templates: Vec<ResourceTemplate>,
     prompts: Vec<Prompt>,
     changes: Option<Changes>,
-    turns: Semaphore,
+    turns: Arc<Semaphore>,
+    questions: Arc<Questions>,
 }
 
 impl<S: Service> Handler<S> {
@@ -62,21 +69,37 @@ impl<S: Service> Handler<S> {
         let templates = all("resource template", service.resource_templates())?;
         let prompts = all("prompt", service.prompts())?;
         let offers = service.offers();
-        let counter = service.resource_changes().filter(|_| offers.resources);
-        let changes = counter.map(|counter| Changes::new(counter, input_over));
+        let resources = service.resource_changes().filter(|_| offers.resources);
+        let listed =
+            offers::Changing { resources: resources.is_some(), tools: service.tool_changes().is_some() };
+        let changes = (listed.resources || listed.tools)
+            .then(|| Changes::new(resources, service.tool_changes(), input_over));
         let info = implementation();
         let server_info = serde_json::to_value(&info).map_err(|e| StartError::failure(e.to_string()))?;
-        let config = ServerConfig::new(offers::capabilities(offers, changes.is_some()))
+        let config = ServerConfig::new(offers::capabilities(offers, listed))
             .with_server_info(info)
             .with_instructions(service.instructions());
-        let turns = Semaphore::new(CALLS_AT_ONCE);
-        Ok(Self { service, config, server_info, tools, offers, templates, prompts, changes, turns })
+        let turns = Arc::new(Semaphore::new(CALLS_AT_ONCE));
+        let questions = Arc::new(Questions::new(service.patience()));
+        Ok(Self {
+            service,
+            config,
+            server_info,
+            tools,
+            offers,
+            listed,
+            templates,
+            prompts,
+            changes,
+            turns,
+            questions,
+        })
     }
 
     /// The methods of this server.
     fn methods(&self) -> Vec<&'static str> {
         let mut methods = METHODS.to_vec();
-        methods.extend(offers::methods(self.offers, self.changes.is_some()));
+        methods.extend(offers::methods(self.offers, self.listed));
         methods
     }
 
@@ -90,8 +113,18 @@ impl<S: Service> Handler<S> {
         ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words, None)
     }
 
+    /// The tools as they are now, and for how many milliseconds a client may keep the list.
+    fn tools(&self) -> (Vec<Tool>, u64) {
+        if !self.listed.tools {
+            return (self.tools.clone(), LIST_TTL_MS);
+        }
+        // What cannot be sent whole was refused at the start, and other tools are made in the same way.
+        let tools = all("tool", self.service.descriptors()).unwrap_or_else(|_| self.tools.clone());
+        (tools, CHANGING_LIST_TTL_MS)
+    }
+
     fn unknown_tool(&self, name: &str) -> ErrorData {
-        let names: Vec<String> = self.tools.iter().map(|tool| format!("`{}`", tool.name)).collect();
+        let names: Vec<String> = self.tools().0.iter().map(|tool| format!("`{}`", tool.name)).collect();
         let words = format!("unknown tool `{name}`; the tools are {}", names.join(", "));
         ErrorData::invalid_params(words, None)
     }
@@ -108,24 +141,36 @@ impl<S: Service> Handler<S> {
         (!meta.0.is_empty()).then_some(meta)
     }
 
-    /// Runs a call when it is its turn, and cancels its own token when the client cancels or the server
-    /// ends. The library's token is not handed on: it is cancelled after every answer as well.
+    /// As [`Self::in_turn_asking`], for what asks nobody.
     async fn in_turn<F: Future>(
         &self,
         context: &RequestContext<RoleServer>,
         start: impl FnOnce(CallContext) -> F,
     ) -> F::Output {
+        self.in_turn_asking(context, None, start).await
+    }
+
+    /// Runs a call when it is its turn, and cancels its own token when the client cancels or the server
+    /// ends. The library's token is not handed on: it is cancelled after every answer as well.
+    async fn in_turn_asking<F: Future>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        round: Option<Round>,
+        start: impl FnOnce(CallContext) -> F,
+    ) -> F::Output {
         let cancel = CancellationToken::new();
+        let place = Arc::new(Place::among(&self.turns));
         // A call that is cancelled while it waits still goes to the service, which keeps record of it.
-        let _turn = tokio::select! {
+        tokio::select! {
             biased;
-            turn = self.turns.acquire() => turn.ok(),
-            () = context.ct.cancelled() => { cancel.cancel(); None }
-        };
+            () = place.take() => {}
+            () = context.ct.cancelled() => cancel.cancel(),
+        }
+        let confirm = round.map(|round| confirmer(&self.questions, round, context, &cancel, &place));
         let token = context.meta.get_progress_token();
         let progress = token.map(|token| Progress::start(context.peer.clone(), token));
         let (progress, reporter) = progress.unzip();
-        let call = start(CallContext { cancel: cancel.clone(), progress: reporter });
+        let call = start(CallContext { cancel: cancel.clone(), progress: reporter, confirm });
         let outcome = {
             let mut call = std::pin::pin!(call);
             loop {
@@ -145,7 +190,8 @@ impl<S: Service> Handler<S> {
 
 impl<S: Service> ServerHandler for Handler<S> {
     fn get_info(&self) -> ServerConfig {
-        self.config.clone()
+        let config = self.config.clone();
+        if self.listed.tools { config.with_instructions(self.service.instructions()) } else { config }
     }
 
     async fn initialize(
@@ -182,9 +228,9 @@ impl<S: Service> ServerHandler for Handler<S> {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         one_page("tools/list", request)?;
-        let mut result = ListToolsResult::with_all_items(self.tools.clone())
-            .with_ttl_ms(LIST_TTL_MS)
-            .with_cache_scope(CacheScope::Public);
+        let (tools, ttl) = self.tools();
+        let mut result =
+            ListToolsResult::with_all_items(tools).with_ttl_ms(ttl).with_cache_scope(CacheScope::Public);
         result.meta = self.meta(&context, None);
         Ok(result)
     }
@@ -195,11 +241,32 @@ impl<S: Service> ServerHandler for Handler<S> {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let name = request.name.into_owned();
-        let call = |cx| self.service.call(name.clone(), request.arguments, cx);
-        let Some(outcome) = self.in_turn(&context, call).await else {
+        let arguments = request.arguments;
+        let round = match &request.request_state {
+            None => Round::first(),
+            Some(state) => {
+                let responses = request.input_responses.as_ref();
+                self.questions.open(&name, arguments.as_ref(), state, responses).map_err(|why| {
+                    self.service.note_refused(&name, why.0);
+                    ErrorData::invalid_params(why.0, None)
+                })?
+            }
+        };
+        let asks = self.service.asks(&name);
+        let asked_before = round.round;
+        // For the seal of a question, where there may be one.
+        let kept = if asks { arguments.clone() } else { None };
+        let call = |cx| self.service.call(name.clone(), arguments, cx);
+        let Some(outcome) = self.in_turn_asking(&context, asks.then_some(round), call).await else {
             return Err(self.unknown_tool(&name));
         };
         let meta = self.meta(&context, Some(&outcome));
+        if let Some(question) = &outcome.question {
+            let asked = self.questions.input_required(&name, kept.as_ref(), question, asked_before);
+            let mut result = asked.map_err(|why| ErrorData::internal_error(why, None))?;
+            result.meta = meta;
+            return Ok(result.into());
+        }
         let content = vec![ContentBlock::text(outcome.text)];
         let mut result = match outcome.error {
             Some(_) => CallToolResult::error(content),
@@ -211,7 +278,7 @@ impl<S: Service> ServerHandler for Handler<S> {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.tools.iter().find(|tool| tool.name == name).cloned()
+        self.tools().0.into_iter().find(|tool| tool.name == name)
     }
 
     async fn on_custom_request(

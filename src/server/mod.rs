@@ -9,11 +9,14 @@
 //! - `flight`: which requests are under way, and which answers belong into one batch
 //! - `writer`: the one task that writes
 //! - `transport`: the above as an rmcp transport
+//! - `asking`: questions to the person at the client; `dialog`: those that their call waits for
 //! - `handler`: what each method answers; `offers`: resources, prompts and completions in the library's types;
 //!   `changes`: who is told that the list of resources changed; `guard`: panics become answers; `progress`
 //! - `serve`: start to end of a connection; `stdio`: which kind of stream fds 0 and 1 are
 
+mod asking;
 mod changes;
+mod dialog;
 mod flight;
 mod guard;
 mod handler;
@@ -29,10 +32,12 @@ mod writer;
 pub use lines::MAX_LINE_BYTES;
 pub use serve::{ANSWERS_AFTER_END, Ending, SHUTDOWN_TIME, serve};
 
+use crate::confirm::PATIENCE;
 use crate::outcome::{
     CallContext, CompletionOf, Completions, Offers, Outcome, RequestError, ResourcePage, ResourceText,
 };
 use serde_json::{Map, Value};
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// What the protocol serves.
@@ -51,6 +56,19 @@ pub trait Service: Send + Sync + 'static {
         arguments: Option<Map<String, Value>>,
         context: CallContext,
     ) -> impl Future<Output = Option<Outcome>> + Send;
+
+    /// Whether this tool may ask a person before it does anything. Only then is somebody given who can.
+    fn asks(&self, _tool: &str) -> bool {
+        false
+    }
+
+    /// A call was refused before it got here, because its `requestState` is not right: for the record.
+    fn note_refused(&self, _tool: &str, _why: &str) {}
+
+    /// How long a person may take to answer a question.
+    fn patience(&self) -> Duration {
+        PATIENCE
+    }
 
     /// What there is besides tools; nothing else of it is asked for.
     fn offers(&self) -> Offers;
@@ -94,6 +112,17 @@ pub trait Service: Send + Sync + 'static {
         begun: String,
         context: CallContext,
     ) -> impl Future<Output = Result<Completions, RequestError>> + Send;
+
+    /// A counter that changes with every other list of tools; none where it never changes.
+    fn tool_changes(&self) -> Option<watch::Receiver<u64>> {
+        None
+    }
+
+    /// Looks whether what tools are made of has changed, and takes it up; `forced`, without looking.
+    fn reload(&self, forced: bool) -> impl Future<Output = ()> + Send {
+        let _ = forced;
+        std::future::ready(())
+    }
 
     /// Ends what still runs and writes what is still queued. Called once, after the last call's token
     /// was cancelled; whatever is left after [`SHUTDOWN_TIME`] is abandoned.

@@ -15,12 +15,22 @@ use serde_json::{Value, json};
 /// The key of an error's stable code, in the `_meta` of a result and in the `data` of a JSON-RPC error.
 pub(super) const ERROR_CODE_KEY: &str = "indelible/code";
 
+/// Lists that change while the server runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Changing {
+    pub(super) resources: bool,
+    pub(super) tools: bool,
+}
+
 /// What the server announces: tools always, the rest where it is there.
-pub(super) fn capabilities(offers: Offers, resources_change: bool) -> ServerCapabilities {
+pub(super) fn capabilities(offers: Offers, changing: Changing) -> ServerCapabilities {
     let mut capabilities = ServerCapabilities::builder().enable_tools().build();
+    if let Some(tools) = capabilities.tools.as_mut().filter(|_| changing.tools) {
+        tools.list_changed = Some(true);
+    }
     if offers.resources {
         let mut resources = rmcp::model::ResourcesCapability::default();
-        resources.list_changed = resources_change.then_some(true);
+        resources.list_changed = changing.resources.then_some(true);
         capabilities.resources = Some(resources);
     }
     capabilities.prompts = offers.prompts.then(Default::default);
@@ -29,7 +39,7 @@ pub(super) fn capabilities(offers: Offers, resources_change: bool) -> ServerCapa
 }
 
 /// Methods that come with what is offered.
-pub(super) fn methods(offers: Offers, resources_change: bool) -> Vec<&'static str> {
+pub(super) fn methods(offers: Offers, changing: Changing) -> Vec<&'static str> {
     let mut methods = Vec::new();
     if offers.resources {
         methods.extend(["resources/list", "resources/templates/list", "resources/read"]);
@@ -40,7 +50,7 @@ pub(super) fn methods(offers: Offers, resources_change: bool) -> Vec<&'static st
     if offers.completions {
         methods.push("completion/complete");
     }
-    if resources_change {
+    if changing.resources || changing.tools {
         methods.push("subscriptions/listen");
     }
     methods
@@ -135,11 +145,14 @@ mod tests {
 
     #[test]
     fn nothing_is_announced_that_is_not_there() {
-        let announced = |offers, changes| serde_json::to_value(capabilities(offers, changes)).unwrap();
-        assert_eq!(announced(Offers::default(), false), json!({"tools": {}}));
+        let announced = |offers, resources, tools| {
+            serde_json::to_value(capabilities(offers, Changing { resources, tools })).unwrap()
+        };
+        assert_eq!(announced(Offers::default(), false, false), json!({"tools": {}}));
+        assert_eq!(announced(Offers::default(), false, true), json!({"tools": {"listChanged": true}}));
         let all = Offers { resources: true, prompts: true, completions: true };
         let expected = json!({"completions": {}, "prompts": {}, "resources": {}, "tools": {}});
-        assert_eq!(announced(all, false), expected);
-        assert_eq!(announced(all, true)["resources"], json!({"listChanged": true}));
+        assert_eq!(announced(all, false, false), expected);
+        assert_eq!(announced(all, true, false)["resources"], json!({"listChanged": true}));
     }
 }

@@ -5,7 +5,7 @@
 //! file and no environment.
 
 use super::diagnostic::{Diagnostic, suggestion};
-use super::expand::expand;
+use super::environment::expand;
 use super::load::load;
 use super::position::{Path, Positions};
 use super::raw::{

@@ -51,6 +51,7 @@ pub fn check_tool(report: &mut Report<'_>, raw: &RawTool, path: &Path, settings:
         output,
         params,
         fixed,
+        statement: None,
     }
 }
 
@@ -152,6 +153,9 @@ fn check_param(
         minimum: raw.minimum.clone().filter(|value| !value.is_null()),
         maximum: raw.maximum.clone().filter(|value| !value.is_null()),
         default: raw.default.clone().filter(|value| !value.is_null()),
+        ceiling: None,
+        choices: Vec::new(),
+        pattern: None,
         name,
     };
     let at_name = if param.field.is_some() { path.key("field") } else { path.key("name") };
@@ -205,7 +209,8 @@ fn check_limits(report: &mut Report<'_>, param: &ParamSpec, path: &Path, what: &
         ParamType::String => default.is_string(),
         ParamType::Boolean => default.is_boolean(),
         ParamType::StringList => default.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
-        ParamType::Binding => false,
+        // tools.yaml has none of the others.
+        _ => false,
     };
     if !fits {
         report.value(&at, format!("{what} has a default that is not of its type"));

@@ -56,11 +56,22 @@ impl Context {
         setting.unwrap_or(value).clone()
     }
 
+    /// The parameter's maximum with its setting filled in; the lower one where an overlay narrowed it.
+    #[must_use]
+    pub fn maximum_of(&self, param: &ParamSpec) -> Option<Value> {
+        let most = self.resolve(param.maximum.as_ref()?);
+        let ceiling = param.ceiling.as_ref().and_then(|value| self.resolve(value).as_u64());
+        match (most.as_u64(), ceiling) {
+            (Some(most), Some(ceiling)) => Some(json!(most.min(ceiling))),
+            _ => Some(most),
+        }
+    }
+
     /// The parameter's default with its setting filled in, and not above a maximum that settings lowered.
     #[must_use]
     pub fn default_of(&self, param: &ParamSpec) -> Option<Value> {
         let default = self.resolve(param.default.as_ref()?);
-        let most = param.maximum.as_ref().map(|value| self.resolve(value));
+        let most = self.maximum_of(param);
         match (default.as_u64(), most.and_then(|most| most.as_u64())) {
             (Some(usual), Some(most)) => Some(json!(usual.min(most))),
             _ => Some(default),
@@ -177,27 +188,27 @@ impl<'a> Renderer<'a> {
 
     fn property(&self, param: &ParamSpec) -> Result<Value, String> {
         let mut property = Map::new();
-        match param.kind {
-            ParamType::String => property.insert("type".to_owned(), json!("string")),
-            ParamType::Integer => property.insert("type".to_owned(), json!("integer")),
-            ParamType::Boolean => property.insert("type".to_owned(), json!("boolean")),
-            ParamType::StringList => {
-                property.insert("type".to_owned(), json!("array"));
-                property.insert("items".to_owned(), json!({"type": "string"}))
-            }
-            ParamType::Binding => None,
-        };
-        property.insert("description".to_owned(), json!(self.text(&param.description)?));
-        let bound = |value: &Option<Value>| value.as_ref().map(|value| self.context.resolve(value));
+        if let Some(name) = param.kind.schema_name() {
+            property.insert("type".to_owned(), json!(name));
+        }
+        let mut rules = Map::new();
+        if let Some(item) = param.kind.item().and_then(ParamType::schema_name) {
+            rules.insert("type".to_owned(), json!(item));
+        }
         let limits = [
-            ("minimum", bound(&param.minimum)),
-            ("maximum", bound(&param.maximum)),
-            ("default", self.context.default_of(param)),
+            ("minimum", param.minimum.as_ref().map(|value| self.context.resolve(value))),
+            ("maximum", self.context.maximum_of(param)),
+            ("enum", (!param.choices.is_empty()).then(|| json!(param.choices))),
+            ("pattern", param.pattern.as_ref().map(|pattern| json!(pattern))),
         ];
-        for (key, value) in limits {
-            if let Some(value) = value {
-                property.insert(key.to_owned(), value);
-            }
+        rules.extend(limits.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+        if param.kind.item().is_some() {
+            property.insert("items".to_owned(), Value::Object(std::mem::take(&mut rules)));
+        }
+        property.insert("description".to_owned(), json!(self.text(&param.description)?));
+        property.append(&mut rules);
+        if let Some(default) = self.context.default_of(param) {
+            property.insert("default".to_owned(), default);
         }
         Ok(Value::Object(property))
     }

@@ -10,7 +10,7 @@ pub mod check_policy;
 pub mod check_tool;
 pub mod descriptor;
 pub mod diagnostic;
-pub mod expand;
+pub mod environment;
 pub mod load;
 pub mod model;
 pub mod policy_model;
@@ -18,5 +18,6 @@ pub mod position;
 pub mod raw;
 pub mod report;
 pub mod settings;
+pub mod shape;
 
 pub use check::{Checked, Source, check_sources};

@@ -111,6 +111,22 @@ pub struct ToolSpec {
     /// Handler fields that this tool sets and does not offer to the agent.
     #[serde(default)]
     pub fixed: Vec<FixedField>,
+    /// What the tool runs, if an overlay made it of SQL; the parameters are bound to it by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statement: Option<StatementSpec>,
+}
+
+/// The SQL of a tool that an overlay made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StatementSpec {
+    /// One statement.
+    pub sql: String,
+    /// Rows it returns at most; none for the default limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// How its rows look; none for the profile's way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Format>,
 }
 
 /// A handler field with a constant value.
@@ -176,6 +192,15 @@ pub struct ParamSpec {
     /// What holds when it is left out; a constant or a setting in braces. Shown in the schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
+    /// A maximum that an overlay narrowed, as it was before: it goes on to hold when settings lower it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<Value>,
+    /// The only values it may have; none for any. Of a list, the only values of its items.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Value>,
+    /// A regular expression that strings, or a list's strings, must match somewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
 }
 
 /// What a parameter holds. Each is one plain JSON Schema type, or none for `binding`.
@@ -190,6 +215,16 @@ pub enum ParamType {
     Boolean,
     /// A list of strings (Rust: `Vec<String>`).
     StringList,
+    /// A whole number below zero or above (Rust: `i64`).
+    Signed,
+    /// A number (Rust: `f64`).
+    Number,
+    /// A list of whole numbers (Rust: `Vec<i64>`).
+    SignedList,
+    /// A list of numbers (Rust: `Vec<f64>`).
+    NumberList,
+    /// A list of true and false (Rust: `Vec<bool>`).
+    BooleanList,
     /// An array or an object of SQL parameters; no JSON Schema `type` (Rust: `serde_json::Value`).
     Binding,
 }
@@ -306,6 +341,33 @@ impl PromptSpec {
     #[must_use]
     pub fn table_argument(&self) -> Option<&PromptArgument> {
         self.arguments.iter().find(|argument| argument.values == Some(ValueSource::Table))
+    }
+}
+
+impl ParamType {
+    /// For a list, what its items are.
+    #[must_use]
+    pub fn item(self) -> Option<Self> {
+        match self {
+            Self::StringList => Some(Self::String),
+            Self::SignedList => Some(Self::Signed),
+            Self::NumberList => Some(Self::Number),
+            Self::BooleanList => Some(Self::Boolean),
+            _ => None,
+        }
+    }
+
+    /// Its name in JSON Schema; none for `binding`, which has no `type`.
+    #[must_use]
+    pub fn schema_name(self) -> Option<&'static str> {
+        match self {
+            Self::String => Some("string"),
+            Self::Integer | Self::Signed => Some("integer"),
+            Self::Number => Some("number"),
+            Self::Boolean => Some("boolean"),
+            Self::StringList | Self::SignedList | Self::NumberList | Self::BooleanList => Some("array"),
+            Self::Binding => None,
+        }
     }
 }
 

@@ -4,32 +4,8 @@
 //! more line among the mistakes and does not hide the others.
 
 use super::position::{Path, Step};
-use serde::Deserialize;
+use super::shape::raw;
 use serde_json::Value;
-
-macro_rules! raw {
-    ($($(#[$doc:meta])* $name:ident $expecting:literal { $($key:literal $field:ident: $type:ty,)* })*) => {
-        $(
-            $(#[$doc])*
-            #[derive(Clone, Debug, Default, Deserialize)]
-            #[serde(expecting = $expecting)]
-            pub struct $name {
-                $(
-                    #[doc = concat!("`", $key, "`.")]
-                    #[serde(default, rename = $key)]
-                    pub $field: Option<$type>,
-                )*
-            }
-
-            impl $name {
-                /// The keys, in the order of the declaration.
-                pub const KEYS: &'static [&'static str] = &[$($key,)*];
-                /// Each key and the name of its type, for the JSON Schema.
-                pub const TYPES: &'static [(&'static str, &'static str)] = &[$(($key, stringify!($type)),)*];
-            }
-        )*
-    };
-}
 
 raw! {
     /// tools.yaml.
@@ -42,36 +18,36 @@ raw! {
     }
     /// A profile.
     RawProfile "a profile (a map)" {
-        "id" id: String,
-        "title" title: String,
-        "format" format: String,
-        "errors" errors: String,
-        "defaults" defaults: RawDefaults,
-        "tools" tools: Vec<String>,
-        "resources" resources: Vec<String>,
-        "prompts" prompts: Vec<String>,
-        "instructions" instructions: String,
+        "id" id: String = "Its name for `--profile`.",
+        "title" title: String = "One line for people.",
+        "format" format: String = "How results look." ["csv", "structured"],
+        "errors" errors: String = "Whether an error's text starts with its code in brackets." ["plain", "coded"],
+        "defaults" defaults: RawDefaults = "Settings it starts from.",
+        "tools" tools: Vec<String> = "The ids of its tools, in the order of tools/list.",
+        "resources" resources: Vec<String> = "The ids of its resources.",
+        "prompts" prompts: Vec<String> = "The ids of its prompts.",
+        "instructions" instructions: String = "What an agent is told at the start; a template over the settings.",
     }
     /// A profile's defaults.
     RawDefaults "a map of settings" {
-        "query_timeout" query_timeout: f64,
-        "default_limit" default_limit: u64,
-        "max_rows" max_rows: u64,
-        "max_result_bytes" max_result_bytes: u64,
-        "max_cell_chars" max_cell_chars: u64,
+        "query_timeout" query_timeout: f64 = "Seconds a statement may run.",
+        "default_limit" default_limit: u64 = "Rows a call returns when it names no limit.",
+        "max_rows" max_rows: u64 = "Rows a call may ask for.",
+        "max_result_bytes" max_result_bytes: u64 = "Bytes of text a result may have.",
+        "max_cell_chars" max_cell_chars: u64 = "Characters shown of one cell.",
     }
     /// A tool.
     RawTool "a tool (a map)" {
-        "id" id: String,
-        "name" name: String,
-        "title" title: String,
-        "policy" policy: String,
-        "handler" handler: String,
-        "output" output: String,
-        "annotations" annotations: RawAnnotations,
-        "words" words: RawWords,
-        "params" params: Vec<RawParam>,
-        "fixed" fixed: Vec<RawFixed>,
+        "id" id: String = "`profile.name`, unique over all profiles.",
+        "name" name: String = "The name that agents call.",
+        "title" title: String = "A short title for people.",
+        "policy" policy: String = "The policy it runs under, by its id in policy.yaml.",
+        "handler" handler: String = "`family.function` in src/handlers.",
+        "output" output: String = "The struct of src/results that its structured result is.",
+        "annotations" annotations: RawAnnotations = "Hints for clients; held against the policy.",
+        "words" words: RawWords = "The parts of its description.",
+        "params" params: Vec<RawParam> = "Parameters, in reading order.",
+        "fixed" fixed: Vec<RawFixed> = "Fields of the handler that the tool sets itself.",
     }
     /// The hints.
     RawAnnotations "a map of hints" {
@@ -82,22 +58,22 @@ raw! {
     }
     /// The parts of a description.
     RawWords "a map of texts" {
-        "purpose" purpose: String,
-        "use" usage: String,
-        "returns" returns: String,
-        "refuses" refuses: String,
-        "effects" effects: String,
+        "purpose" purpose: String = "What it does.",
+        "use" usage: String = "When to use it, and when another tool.",
+        "returns" returns: String = "What comes back.",
+        "refuses" refuses: String = "What it refuses.",
+        "effects" effects: String = "What it changes.",
     }
     /// A parameter.
     RawParam "a parameter (a map)" {
-        "name" name: String,
-        "field" field: String,
-        "type" kind: String,
-        "required" required: bool,
-        "description" description: String,
-        "minimum" minimum: Value,
-        "maximum" maximum: Value,
-        "default" default: Value,
+        "name" name: String = "The name that agents give.",
+        "field" field: String = "The field of the handler's input, where it is another.",
+        "type" kind: String = "What it holds." ["string", "integer", "boolean", "string_list", "binding"],
+        "required" required: bool = "Whether it must be given.",
+        "description" description: String = "Unit, format, bounds and default in words.",
+        "minimum" minimum: Value = "The least value; a number or a setting in braces.",
+        "maximum" maximum: Value = "The greatest value; a number or a setting in braces.",
+        "default" default: Value = "What holds when it is left out.",
     }
     /// A constant handler field.
     RawFixed "a fixed field (a map)" {
@@ -187,22 +163,22 @@ raw! {
     }
     /// What a user takes away from the policies.
     RawNarrowing "a map with `protect`, `hide`, `refuse`, `policies` and `limits`" {
-        "protect" protect: Vec<String>,
-        "hide" hide: Vec<RawHidden>,
-        "refuse" refuse: RawRefused,
-        "policies" policies: Vec<RawNarrowedPolicy>,
-        "limits" limits: RawLimits,
+        "protect" protect: Vec<String> = "Tables and views that no statement changes; `*` and `?` stand for other characters",
+        "hide" hide: Vec<RawHidden> = "Tables and columns that no statement reads",
+        "refuse" refuse: RawRefused = "What no policy allows any more",
+        "policies" policies: Vec<RawNarrowedPolicy> = "What single policies do not allow any more",
+        "limits" limits: RawLimits = "Limits below those of flags, environment and profile",
     }
     /// A table to hide, or columns of it.
     RawHidden "a map with `table` and `columns`" {
-        "table" table: String,
-        "columns" columns: Vec<String>,
+        "table" table: String = "A table or view; `*` and `?` stand for other characters",
+        "columns" columns: Vec<String> = "Columns; without this key the whole table is hidden",
     }
     /// What is refused.
     RawRefused "a map with `actions`, `functions` and `pragmas`" {
-        "actions" actions: Vec<String>,
-        "functions" functions: Vec<String>,
-        "pragmas" pragmas: Vec<String>,
+        "actions" actions: Vec<String> = "Kinds of actions, as `indelible policy` lists them" ["select", "read", "function", "recursive", "pragma", "insert", "update", "delete", "create_table", "create_index", "create_view", "create_trigger", "create_vtable", "drop_table", "drop_index", "drop_view", "drop_trigger", "drop_vtable", "alter_table", "analyze", "reindex", "create_temp_table", "create_temp_index", "create_temp_view", "create_temp_trigger", "drop_temp_table", "drop_temp_index", "drop_temp_view", "drop_temp_trigger", "transaction", "savepoint", "attach", "detach"],
+        "functions" functions: Vec<String> = "SQL functions",
+        "pragmas" pragmas: Vec<String> = "Pragmas",
     }
     /// What is refused under one policy.
     RawNarrowedPolicy "a map with `id` and `refuse`" {
@@ -267,7 +243,7 @@ pub fn narrowing_keys(path: &Path) -> &'static [&'static str] {
 }
 
 /// The path with every index as `*`.
-fn shape(path: &Path) -> Vec<&str> {
+pub fn shape(path: &Path) -> Vec<&str> {
     path.0
         .iter()
         .map(|step| match step {

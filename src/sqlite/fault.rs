@@ -3,6 +3,7 @@
 //! It words nothing about tools; refusals are worded by the process that knows their names.
 
 use super::diagnose;
+use super::toll::Toll;
 use super::watch::{Stop, Watch};
 use crate::error::{ErrorCode, ToolError};
 use crate::policy::Refusal;
@@ -18,6 +19,8 @@ pub enum Fault {
     Stopped(Stop),
     /// An error with its words.
     Error(ToolError),
+    /// It takes something else than what a person agreed to, and was rolled back.
+    OtherToll(Box<Toll>),
     /// `create_view` without `replace` met a view of that name.
     Exists {
         /// `view` or `table`.

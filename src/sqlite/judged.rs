@@ -80,6 +80,15 @@ impl Judged {
             }
     }
 
+    /// Whether rows of this table may be changed or replaced, and not only deleted.
+    pub(super) fn may_change(&self, table: &str) -> bool {
+        let changes = |action: &Action| {
+            matches!(action.kind, ActionKind::Insert | ActionKind::Update)
+                && action.object.eq_ignore_ascii_case(table)
+        };
+        self.approved.iter().any(changes)
+    }
+
     /// SQL of a virtual table about a table it keeps its data in: one that is there, or one that a
     /// CREATE, DROP or ALTER of the virtual table makes, drops or renames.
     fn is_own_shadow(&self, action: &Action) -> bool {

@@ -5,13 +5,14 @@
 //! Agent SQL, in a worker process, behind the authorizer, limits and a watch:
 //! - [`guard`], `heard`, `judged`, [`watch`], [`objects`], [`fault`], [`params`]: the connection and how a
 //!   statement gets onto it
-//! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`], [`sample`], [`plan`]: what runs on it
+//! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`], [`sample`], [`plan`],
+//!   [`mod@compile`]: what runs on it
 //! - [`weigh`]: what a statement would do, for people
 //! - [`hiding`], `shown`: what else is hidden where a policy file hides a column; what lists then show
 //! - `aftermath`: what a structural statement left behind
 //! - [`program`], `registers`: what a compiled program tells beyond the authorizer
-//! - [`overwrites`], [`seen`], [`text_command`]: what a change overwrites, what an insert into a full-text
-//!   table asks for
+//! - [`overwrites`], [`seen`], [`toll`], [`text_command`]: what a change overwrites, what it takes, what an
+//!   insert into a full-text table asks for
 //!
 //! The server's own connections, fixed SQL only:
 //! - [`open`], [`diagnose`]: opening, and what is wrong with a file that cannot be served
@@ -28,6 +29,7 @@
 mod aftermath;
 pub mod bootstrap;
 pub mod checkup;
+pub mod compile;
 pub mod copy;
 pub mod diagnose;
 pub mod fault;
@@ -60,6 +62,7 @@ mod shown;
 pub mod stored_sql;
 pub mod tables;
 pub mod text_command;
+pub mod toll;
 pub mod view;
 pub mod watch;
 pub mod weigh;

@@ -76,6 +76,13 @@ impl Seen {
         inner.tables.get(table).or_else(any_case).map(|table| table.tally).unwrap_or_default()
     }
 
+    /// Every table that had changes, with them.
+    #[must_use]
+    pub fn all(&self) -> Vec<(String, Tally)> {
+        let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.tables.iter().map(|(name, table)| (name.clone(), table.tally)).collect()
+    }
+
     /// Changes of all tables.
     #[must_use]
     pub fn total(&self) -> u64 {

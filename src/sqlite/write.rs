@@ -13,6 +13,7 @@ use super::program;
 use super::query::{column_names, push_row};
 use super::seen::Seen;
 use super::text_command;
+use super::toll::{Agreed, Ran as Taken};
 use crate::audit::AuditRow;
 use crate::policy::{ActionKind, Policy, Refusal};
 use crate::render::Caps;
@@ -44,6 +45,8 @@ pub struct Change<'a> {
     pub caps: Caps,
     /// Existing rows that may be overwritten; none where the policy does not count.
     pub max_overwrites: Option<u64>,
+    /// What a person has agreed that it may take.
+    pub agreed: Agreed<'a>,
     /// The audit row, but for rows and duration.
     pub audit: &'a AuditRow,
 }
@@ -177,6 +180,7 @@ impl Writer {
             }
             _ => None,
         };
+        let weighed = change.agreed.before(self.guarded.trusted(), &judged).map_err(|e| self.fault(&e))?;
         let ours = judged.facts.structural.as_ref().map(|_| self.server_objects()).transpose()?;
         self.seen.reset();
         let total_before = self.guarded.trusted().total_changes();
@@ -205,6 +209,11 @@ impl Writer {
         if let Some(table) = &judged.facts.trigger_on {
             self.judge_trigger(policy, table)?;
         }
+        if let Some(before) = &weighed {
+            let ran = Taken { total, changes: changed.rows, seen: &self.seen };
+            let toll = before.toll(self.guarded.trusted(), &ran).map_err(|e| self.fault(&e))?;
+            change.agreed.holds_for(toll)?;
+        }
         changed.returning = returning;
         self.watch_out(moments, total);
         let mut audit = change.audit.clone();
@@ -216,6 +225,9 @@ impl Writer {
     }
 
     /// Compiles for a change: what only reads, or under a destructive policy only adds, is sent on.
+    ///
+    /// # Errors
+    /// Refusals, SQLite's errors, a statement that only reads.
     pub(super) fn compile(&self, policy: &'static Policy, sql: &str) -> Result<Compiled<'_>, Fault> {
         let compiled = self.guarded.compile(policy, sql).map_err(|fault| sent_on(policy, fault))?;
         let judged = &compiled.judged;

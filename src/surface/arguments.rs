@@ -4,12 +4,11 @@
 //! It forgives what clients and models commonly do (digits in a string, 2.0, JSON text for a list) and says
 //! the rest in one line. What a value means is the handler's to check.
 
-use super::SurfaceSettings;
+use super::{SurfaceSettings, pattern};
 use crate::error::ToolError;
 use crate::spec::descriptor::Context;
 use crate::spec::diagnostic::{listed, nearest};
 use crate::spec::model::{ParamSpec, ParamType, ToolSpec};
-use crate::spec::settings::setting_in_braces;
 use serde_json::{Map, Value};
 
 /// Checks `arguments` against the tool's parameters.
@@ -45,6 +44,22 @@ pub fn check(
     if mistakes.is_empty() { Ok(checked) } else { Err(ToolError::arguments(mistakes.join("; "))) }
 }
 
+/// A value that was given for a parameter, as handlers get it.
+///
+/// # Errors
+///
+/// What is wrong with it, in one line.
+pub fn value(param: &ParamSpec, settings: &SurfaceSettings, value: Value) -> Result<Value, String> {
+    let rules = Rules::of(param, settings);
+    match param.kind {
+        ParamType::Binding => binding(&param.name, value),
+        kind => match kind.item() {
+            None => rules.scalar(kind, &format!("`{}`", param.name), value),
+            Some(item) => list(&param.name, item, &rules, value),
+        },
+    }
+}
+
 fn unknown(name: &str, spec: &ToolSpec) -> String {
     let known: Vec<&str> = spec.params.iter().map(|param| param.name.as_str()).collect();
     let start = format!("`{}` is not an argument of {}", shown(name), spec.name);
@@ -67,40 +82,107 @@ fn one(
         }
         return Ok(Context::new(settings, &[], false).default_of(param));
     }
-    let name = &param.name;
-    match param.kind {
-        ParamType::String => match value {
-            Value::String(_) => Ok(Some(value)),
-            other => Err(format!("`{name}` must be a string, got {}", kind(&other))),
-        },
-        ParamType::Integer => integer(param, settings, &value).map(|number| Some(Value::from(number))),
-        ParamType::Boolean => boolean(&value)
-            .map(|flag| Some(Value::Bool(flag)))
-            .ok_or_else(|| format!("`{name}` must be true or false, got {}", kind(&value))),
-        ParamType::StringList => string_list(name, value).map(Some),
-        ParamType::Binding => binding(name, value).map(Some),
+    self::value(param, settings, value).map(Some)
+}
+
+/// What a value, or each item of a list, must keep to.
+struct Rules<'p> {
+    least: Option<Value>,
+    most: Option<Value>,
+    choices: &'p [Value],
+    pattern: Option<&'p str>,
+}
+
+impl<'p> Rules<'p> {
+    fn of(param: &'p ParamSpec, settings: &SurfaceSettings) -> Self {
+        let context = Context::new(settings, &[], false);
+        Self {
+            least: param.minimum.as_ref().map(|value| context.resolve(value)),
+            most: context.maximum_of(param),
+            choices: &param.choices,
+            pattern: param.pattern.as_deref(),
+        }
+    }
+
+    /// `what` names the value in the mistake.
+    fn scalar(&self, kind: ParamType, what: &str, value: Value) -> Result<Value, String> {
+        let value = match kind {
+            ParamType::Boolean => boolean(&value)
+                .map(Value::Bool)
+                .ok_or_else(|| format!("{what} must be true or false, got {}", shown_value(&value)))?,
+            ParamType::Integer => integer(self, 0, u64::MAX.into(), what, &value)?,
+            ParamType::Signed => integer(self, i64::MIN.into(), i64::MAX.into(), what, &value)?,
+            ParamType::Number => self.number(what, &value)?,
+            _ if value.is_string() => value,
+            _ => return Err(format!("{what} must be a string, got {}", shown_value(&value))),
+        };
+        // JSON Schema holds 2 and 2.0 for equal.
+        let equal = |choice: &Value| {
+            *choice == value
+                || (choice.is_number() && choice.as_f64().is_some() && choice.as_f64() == value.as_f64())
+        };
+        if !self.choices.is_empty() && !self.choices.iter().any(equal) {
+            let choices: Vec<String> = self.choices.iter().map(ToString::to_string).collect();
+            return Err(format!("{what} must be one of {}, got {}", choices.join(", "), shown_value(&value)));
+        }
+        if let (Some(pattern), Some(text)) = (self.pattern, value.as_str())
+            && !pattern::compiled(pattern).is_ok_and(|pattern| pattern.is_match(text))
+        {
+            return Err(format!("{what} must match the pattern `{pattern}`, got {}", shown_value(&value)));
+        }
+        Ok(value)
+    }
+
+    fn number(&self, what: &str, value: &Value) -> Result<Value, String> {
+        let number = match value {
+            Value::Number(_) => value.as_f64(),
+            Value::String(text) => text.trim().parse::<f64>().ok(),
+            _ => None,
+        };
+        let Some(number) = number.filter(|number| number.is_finite()) else {
+            return Err(format!("{what} must be a number, got {}", shown_value(value)));
+        };
+        let bound = |limit: &Option<Value>| limit.as_ref().and_then(Value::as_f64);
+        let (least, most) = (bound(&self.least), bound(&self.most));
+        if least.is_some_and(|least| number < least) || most.is_some_and(|most| number > most) {
+            return Err(match (least, most) {
+                (Some(least), Some(most)) => {
+                    format!("{what} must be between {least} and {most}, got {number}")
+                }
+                (Some(least), None) => format!("{what} must be at least {least}, got {number}"),
+                _ => format!("{what} must be at most {}, got {number}", most.unwrap_or_default()),
+            });
+        }
+        Ok(Value::from(number))
     }
 }
 
-fn integer(param: &ParamSpec, settings: &SurfaceSettings, value: &Value) -> Result<u64, String> {
-    let name = &param.name;
+fn integer(rules: &Rules<'_>, floor: i128, top: i128, what: &str, value: &Value) -> Result<Value, String> {
     let number = match value {
         Value::Number(number) => number.as_i128().or_else(|| whole(number.as_f64()?)),
         Value::String(text) => text.trim().parse::<i128>().ok(),
         _ => None,
     };
     let Some(number) = number else {
-        return Err(format!("`{name}` must be a whole number, got {}", kind(value)));
+        return Err(format!("{what} must be a whole number, got {}", shown_value(value)));
     };
-    let bound = |limit: &Option<Value>| limit.as_ref().and_then(|limit| resolved(limit, settings).as_u64());
-    let (least, most) = (bound(&param.minimum).unwrap_or(0), bound(&param.maximum));
-    match u64::try_from(number) {
-        Ok(number) if number >= least && most.is_none_or(|most| number <= most) => Ok(number),
-        _ => Err(match most {
-            Some(most) => format!("`{name}` must be between {least} and {most}, got {number}"),
-            None => format!("`{name}` must be at least {least}, got {number}"),
-        }),
+    let bound = |limit: &Option<Value>| match limit {
+        Some(Value::Number(number)) => number.as_i128().or_else(|| whole(number.as_f64()?)),
+        _ => None,
+    };
+    let (least, most) = (bound(&rules.least).unwrap_or(floor), bound(&rules.most));
+    if number >= least && number <= most.unwrap_or(top) {
+        let small = i64::try_from(number).map(Value::from).ok();
+        let large = || u64::try_from(number).map(Value::from).ok();
+        if let Some(number) = small.or_else(large) {
+            return Ok(number);
+        }
     }
+    Err(match most {
+        Some(most) => format!("{what} must be between {least} and {most}, got {number}"),
+        None if number > top => format!("{what} must be at most {top}, got {number}"),
+        None => format!("{what} must be at least {least}, got {number}"),
+    })
 }
 
 /// 2.0 as 2. Beyond 2^53 a double stands for several whole numbers, so it is not taken for one.
@@ -116,20 +198,30 @@ fn boolean(value: &Value) -> Option<bool> {
     }
 }
 
-fn string_list(name: &str, value: Value) -> Result<Value, String> {
-    let value = from_json_text(value);
-    let Value::Array(items) = &value else {
-        return Err(format!(
-            "`{name}` must be a list of strings, such as [\"a\",\"b\"], got {}",
-            kind(&value)
-        ));
+fn list(name: &str, item: ParamType, rules: &Rules<'_>, value: Value) -> Result<Value, String> {
+    let (items, example) = match item {
+        ParamType::Signed => ("whole numbers", "[1,2]"),
+        ParamType::Number => ("numbers", "[1,2.5]"),
+        ParamType::Boolean => ("booleans", "[true,false]"),
+        _ => ("strings", "[\"a\",\"b\"]"),
     };
-    match items.iter().enumerate().find(|(_, item)| !item.is_string()) {
-        Some((index, item)) => {
-            Err(format!("`{name}` must be a list of strings, got {} at position {}", kind(item), index + 1))
+    let given = match from_json_text(value) {
+        Value::Array(given) => given,
+        other => {
+            return Err(format!(
+                "`{name}` must be a list of {items}, such as {example}, got {}",
+                shown_value(&other)
+            ));
         }
-        None => Ok(value),
-    }
+    };
+    let one = |(index, value): (usize, Value)| {
+        if item == ParamType::String && !value.is_string() {
+            let value = shown_value(&value);
+            return Err(format!("`{name}` must be a list of {items}, got {value} at position {}", index + 1));
+        }
+        rules.scalar(item, &format!("position {} of `{name}`", index + 1), value)
+    };
+    given.into_iter().enumerate().map(one).collect::<Result<_, _>>().map(Value::Array)
 }
 
 fn binding(name: &str, value: Value) -> Result<Value, String> {
@@ -139,7 +231,7 @@ fn binding(name: &str, value: Value) -> Result<Value, String> {
     }
     Err(format!(
         "`{name}` must be an array (values by position) or an object (values by name), got {}",
-        kind(&value)
+        shown_value(&value)
     ))
 }
 
@@ -149,13 +241,8 @@ fn from_json_text(value: Value) -> Value {
     parsed.filter(|parsed| parsed.is_array() || parsed.is_object()).unwrap_or(value)
 }
 
-fn resolved(value: &Value, settings: &SurfaceSettings) -> Value {
-    let setting = value.as_str().and_then(setting_in_braces).and_then(|name| settings.whole(name));
-    setting.map_or_else(|| value.clone(), Value::from)
-}
-
 /// What was given, in words; numbers and short strings themselves.
-fn kind(value: &Value) -> String {
+fn shown_value(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(flag) => flag.to_string(),
@@ -176,164 +263,4 @@ fn shown(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::surface::built_in_manifest;
-    use proptest::prelude::*;
-    use serde_json::json;
-
-    fn settings() -> SurfaceSettings {
-        let manifest = built_in_manifest().unwrap();
-        let defaults = manifest.profile("memory").unwrap().defaults.clone();
-        SurfaceSettings { max_rows: 50, default_limit: 20, ..SurfaceSettings::for_profile(&defaults) }
-    }
-
-    fn run(tool: &str, arguments: Value) -> Result<Value, String> {
-        let manifest = built_in_manifest().unwrap();
-        let spec = manifest.tool(&format!("memory.{tool}")).unwrap();
-        let given = match arguments {
-            Value::Null => None,
-            Value::Object(map) => Some(map),
-            other => panic!("not arguments: {other}"),
-        };
-        check(spec, &settings(), given).map(Value::Object).map_err(|error| error.message)
-    }
-
-    #[test]
-    fn what_clients_commonly_send_is_taken() {
-        #[track_caller]
-        fn taken(tool: &str, given: Value, expected: Value) {
-            assert_eq!(run(tool, given.clone()), Ok(expected), "{tool} {given}");
-        }
-        taken("read_query", json!({"query": "q"}), json!({"query": "q", "limit": 20}));
-        taken("read_query", json!({"query": "q", "limit": "12"}), json!({"query": "q", "limit": 12}));
-        taken("read_query", json!({"query": "q", "limit": 2.0}), json!({"query": "q", "limit": 2}));
-        taken("read_query", json!({"query": "q", "limit": null}), json!({"query": "q", "limit": 20}));
-        taken("read_query", json!({"query": "", "limit": 50}), json!({"query": "", "limit": 50}));
-        let bound = json!({"query": "q", "params": [1, "x"], "limit": 20});
-        taken("read_query", json!({"query": "q", "params": [1, "x"]}), bound.clone());
-        taken("read_query", json!({"query": "q", "params": "[1,\"x\"]"}), bound);
-        taken(
-            "read_query",
-            json!({"query": "q", "params": "{\"id\": 3}"}),
-            json!({"query": "q", "params": {"id": 3}, "limit": 20}),
-        );
-        taken("list_tables", Value::Null, json!({"include_row_counts": true}));
-        taken("list_tables", json!({"include_row_counts": "FALSE"}), json!({"include_row_counts": false}));
-        taken("verify_chain", Value::Null, json!({}));
-        taken("append_event", json!({"content": "[1]"}), json!({"content": "[1]", "kind": "note"}));
-        taken(
-            "get_resume_context",
-            json!({"exclude_kinds": "[\"prompt\"]"}),
-            json!({"max_events": 50, "exclude_kinds": ["prompt"]}),
-        );
-    }
-
-    #[test]
-    fn a_mistake_is_named_with_its_field_and_rule_in_one_line() {
-        #[track_caller]
-        fn refused(tool: &str, given: Value, expected: &str) {
-            assert_eq!(run(tool, given.clone()), Err(expected.to_owned()), "{tool} {given}");
-        }
-        refused("read_query", Value::Null, "`query` is missing; read_query needs it");
-        refused("read_query", json!({"query": null}), "`query` is missing; read_query needs it");
-        refused("read_query", json!({"query": 5}), "`query` must be a string, got the number 5");
-        refused("read_query", json!({"query": "q", "limit": 0}), "`limit` must be between 1 and 50, got 0");
-        refused("read_query", json!({"query": "q", "limit": 51}), "`limit` must be between 1 and 50, got 51");
-        refused(
-            "read_query",
-            json!({"query": "q", "limit": "-3"}),
-            "`limit` must be between 1 and 50, got -3",
-        );
-        refused(
-            "read_query",
-            json!({"query": "q", "limit": 2.5}),
-            "`limit` must be a whole number, got the number 2.5",
-        );
-        refused(
-            "read_query",
-            json!({"query": "q", "limit": "ten"}),
-            "`limit` must be a whole number, got the string \"ten\"",
-        );
-        refused(
-            "read_query",
-            json!({"query": "q", "limit": true}),
-            "`limit` must be a whole number, got true",
-        );
-        refused(
-            "read_query",
-            json!({"query": "q", "limt": 5}),
-            "`limt` is not an argument of read_query; did you mean `limit`? it takes `query`, `params` and `limit`",
-        );
-        refused(
-            "read_query",
-            json!({"sql": "q"}),
-            "`sql` is not an argument of read_query, which takes `query`, `params` and `limit`; `query` is missing; read_query needs it",
-        );
-        refused("verify_chain", json!({"a": 1}), "`a` is not an argument of verify_chain, which takes none");
-        refused(
-            "read_query",
-            json!({"query": "q", "params": "1"}),
-            "`params` must be an array (values by position) or an object (values by name), got the string \"1\"",
-        );
-        refused(
-            "list_tables",
-            json!({"include_row_counts": 1}),
-            "`include_row_counts` must be true or false, got the number 1",
-        );
-        refused(
-            "get_resume_context",
-            json!({"exclude_kinds": "prompt"}),
-            "`exclude_kinds` must be a list of strings, such as [\"a\",\"b\"], got the string \"prompt\"",
-        );
-        refused(
-            "get_resume_context",
-            json!({"exclude_kinds": ["a", 1]}),
-            "`exclude_kinds` must be a list of strings, got the number 1 at position 2",
-        );
-    }
-
-    #[test]
-    fn a_hostile_name_stays_one_short_line() {
-        let mut given = Map::new();
-        given.insert(format!("a\n{}\u{1b}[31m", "b".repeat(10_000)), json!(1));
-        let message = run("verify_chain", Value::Object(given)).unwrap_err();
-        assert!(message.len() < 200 && !message.contains(['\n', '\u{1b}']), "{message:?}");
-    }
-
-    fn any_json() -> impl Strategy<Value = Value> {
-        let leaf = prop_oneof![
-            Just(Value::Null),
-            any::<bool>().prop_map(Value::from),
-            any::<i64>().prop_map(Value::from),
-            any::<u64>().prop_map(Value::from),
-            any::<f64>().prop_map(Value::from),
-            ".{0,8}".prop_map(Value::from),
-            "[0-9.\\-\\[\\]{}\"]{0,6}".prop_map(Value::from),
-        ];
-        leaf.prop_recursive(2, 8, 3, |inner| {
-            prop_oneof![
-                prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
-                prop::collection::btree_map("[a-z]{1,3}", inner, 0..3)
-                    .prop_map(|map| Value::Object(map.into_iter().collect())),
-            ]
-        })
-    }
-
-    proptest! {
-        #[test]
-        fn what_passes_is_complete_typed_and_within_bounds(query in any_json(), params in any_json(), limit in any_json()) {
-            match run("read_query", json!({"query": query, "params": params, "limit": limit})) {
-                Ok(checked) => {
-                    prop_assert!(checked["query"].is_string());
-                    prop_assert!(checked["limit"].as_u64().is_some_and(|limit| (1..=50).contains(&limit)));
-                    let bound = checked.get("params");
-                    prop_assert!(bound.is_none_or(|value| value.is_array() || value.is_object()));
-                    // Checking again changes nothing, so handlers and logs see the same call.
-                    prop_assert_eq!(run("read_query", checked.clone()), Ok(checked));
-                }
-                Err(message) => prop_assert!(!message.is_empty() && !message.contains('\n'), "{}", message),
-            }
-        }
-    }
-}
+mod tests;

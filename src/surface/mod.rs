@@ -4,6 +4,7 @@
 //! Pure. It runs no tool and knows no protocol; `server/` sends what it holds.
 
 pub mod arguments;
+pub mod pattern;
 pub mod settings;
 
 pub use settings::SurfaceSettings;
@@ -11,18 +12,37 @@ pub use settings::SurfaceSettings;
 use crate::error::StartError;
 use crate::generated::{PolicyId, Resource, Tool};
 use crate::spec::descriptor::{Context, Renderer};
-use crate::spec::model::{Address, Format, Manifest, ProfileSpec, PromptSpec, ResourceSpec, ToolSpec};
+use crate::spec::model::{
+    Address, Annotations, Format, Manifest, ProfileSpec, PromptSpec, ResourceSpec, ToolSpec,
+};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 /// One tool that clients can call.
 #[derive(Clone, Debug)]
 pub struct ActiveTool {
-    /// Which handler it goes to.
-    pub tool: Tool,
+    /// Which handler it goes to; none for a tool whose statement is in its spec.
+    pub tool: Option<Tool>,
     /// The policy it runs under.
     pub policy: PolicyId,
     /// Its words and parameters.
     pub spec: ToolSpec,
+}
+
+impl ActiveTool {
+    /// How its results look in a profile.
+    #[must_use]
+    pub fn format(&self, profile: &ProfileSpec) -> Format {
+        self.spec.statement.as_ref().and_then(|statement| statement.output).unwrap_or(profile.format)
+    }
+
+    /// The JSON Schema of its structured result, if it has one.
+    fn output_schema(&self) -> Option<Value> {
+        match self.tool {
+            Some(tool) => tool.output_schema(),
+            None => (!self.policy.policy().writes).then(crate::results::schema_of::<crate::results::RowSet>),
+        }
+    }
 }
 
 /// One resource, or template of resources, that clients can read.
@@ -66,6 +86,7 @@ pub struct Surface {
     prompts: Vec<ActivePrompt>,
     instructions: String,
     context: Context,
+    manifest_sha256: String,
 }
 
 impl Surface {
@@ -99,8 +120,8 @@ impl Surface {
         let descriptors = tools
             .iter()
             .map(|tool| {
-                let structured = profile.format == Format::Structured;
-                let output = if structured { tool.tool.output_schema() } else { None };
+                let structured = tool.format(profile) == Format::Structured;
+                let output = if structured { tool.output_schema() } else { None };
                 renderer.descriptor(&tool.spec, output)
             })
             .collect::<Result<Vec<_>, _>>()
@@ -109,7 +130,16 @@ impl Surface {
         let resources = resources.collect::<Result<Vec<_>, _>>()?;
         let prompts = profile.prompts.iter().map(|id| active_prompt(manifest, id, &renderer));
         let prompts = prompts.collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { profile: profile.clone(), tools, descriptors, resources, prompts, instructions, context })
+        Ok(Self {
+            profile: profile.clone(),
+            tools,
+            descriptors,
+            resources,
+            prompts,
+            instructions,
+            context,
+            manifest_sha256: digest(manifest)?,
+        })
     }
 
     /// The profile: its text format, error style and defaults.
@@ -122,6 +152,12 @@ impl Surface {
     #[must_use]
     pub fn descriptors(&self) -> &[Value] {
         &self.descriptors
+    }
+
+    /// SHA-256 of the manifest that this is made of, in lower-case hex: of its compact JSON, with overlays.
+    #[must_use]
+    pub fn manifest_sha256(&self) -> &str {
+        &self.manifest_sha256
     }
 
     /// What the server tells an agent at the start.
@@ -246,11 +282,29 @@ fn known_policy(policy: &str, id: &str) -> Result<PolicyId, StartError> {
         .ok_or_else(|| StartError::usage(format!("`{id}` has unknown policy `{policy}`")))
 }
 
+/// SHA-256 of a manifest's compact JSON, in lower-case hex. Hints of tools made of SQL are derived from the
+/// database at hand, so they do not count.
+///
+/// # Errors
+///
+/// Never for a manifest that was checked.
+pub fn digest(manifest: &Manifest) -> Result<String, StartError> {
+    let mut manifest = manifest.clone();
+    for tool in manifest.tools.iter_mut().filter(|tool| tool.statement.is_some()) {
+        tool.annotations =
+            Annotations { read_only: false, destructive: true, idempotent: false, open_world: false };
+    }
+    let json = serde_json::to_vec(&manifest).map_err(|error| StartError::failure(error.to_string()))?;
+    Ok(Sha256::digest(json).iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 fn active(manifest: &Manifest, id: &str) -> Result<ActiveTool, StartError> {
     let spec =
         manifest.tool(id).ok_or_else(|| StartError::usage(format!("no tool `{id}` in the manifest")))?;
-    let tool =
-        Tool::from_id(id).ok_or_else(|| StartError::usage(format!("tool `{id}` has no handler here")))?;
+    let tool = Tool::from_id(id);
+    if tool.is_none() && spec.statement.is_none() {
+        return Err(StartError::usage(format!("tool `{id}` has no handler here")));
+    }
     let policy = known_policy(&spec.policy, id)?;
     Ok(ActiveTool { tool, policy, spec: spec.clone() })
 }

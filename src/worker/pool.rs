@@ -4,6 +4,7 @@
 //! overran or died. It does not know what the jobs mean.
 
 use super::child::{Worker, encoded, receive};
+use super::narrowed::Narrowed;
 use super::protocol::{Answer, FromWorker, Job, Order, Setup, ToWorker, Work};
 use crate::error::{ErrorCode, ToolError};
 use crate::policy::Narrowing;
@@ -67,21 +68,12 @@ pub struct Pool {
     path: PathBuf,
     busy_timeout: Duration,
     immutable: bool,
-    narrowing: StdMutex<Narrowed>,
+    narrowed: Narrowed,
     numbers: AtomicU64,
     places: Semaphore,
     idle: StdMutex<Vec<Worker>>,
     writer: Mutex<Option<Worker>>,
     closing: CancellationToken,
-}
-
-/// What the user's policy file takes away, and how often that was changed.
-#[derive(Clone, Debug, Default)]
-struct Narrowed {
-    narrowing: Narrowing,
-    changes: u64,
-    /// Whether a worker was asked what the file says in vain.
-    told: bool,
 }
 
 /// The terms of one job.
@@ -103,7 +95,7 @@ impl Pool {
             path,
             busy_timeout,
             immutable,
-            narrowing: StdMutex::default(),
+            narrowed: Narrowed::default(),
             numbers: AtomicU64::new(1),
             places: Semaphore::new(READERS),
             idle: StdMutex::default(),
@@ -114,16 +106,13 @@ impl Pool {
 
     /// From now on every job runs under this narrowing. Workers under another one take no further job.
     pub fn renarrow(&self, narrowing: Narrowing) {
-        let mut narrowed = self.narrowing.lock().unwrap_or_else(PoisonError::into_inner);
-        *narrowed = Narrowed { narrowing, changes: narrowed.changes + 1, told: false };
-        drop(narrowed);
+        self.narrowed.set(narrowing);
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// The worker, if it runs under the narrowing of now and did not die.
     fn usable(&self, worker: Worker) -> Option<Worker> {
-        let changes = self.narrowing.lock().unwrap_or_else(PoisonError::into_inner).changes;
-        if worker.narrowing_changes == changes { worker.if_alive() } else { None }
+        if worker.narrowing_changes == self.narrowed.changes() { worker.if_alive() } else { None }
     }
 
     /// Runs a job that reads.
@@ -268,20 +257,15 @@ impl Pool {
     async fn start(&self, writes: bool) -> Result<Worker, JobError> {
         let mut worker = Worker::spawn()
             .map_err(|error| JobError::Lost(format!("a worker cannot be started: {error}")))?;
-        let (narrowed, told) = {
-            let mut narrowed = self.narrowing.lock().unwrap_or_else(PoisonError::into_inner);
-            // What the policy file says in vain is told once.
-            let told = std::mem::replace(&mut narrowed.told, true);
-            (narrowed.clone(), told)
-        };
-        worker.narrowing_changes = narrowed.changes;
+        let told = self.narrowed.tell();
+        worker.narrowing_changes = told.changes;
         let setup = Setup {
             path: self.path.clone(),
             writes,
             immutable: self.immutable,
             busy_timeout_ms: u64::try_from(self.busy_timeout.as_millis()).unwrap_or(u64::MAX),
-            tells_notes: !told && narrowed.narrowing != Narrowing::default(),
-            narrowing: narrowed.narrowing,
+            tells_notes: told.tells_notes,
+            narrowing: told.narrowing,
         };
         let order = Order::Jobs(setup);
         match tokio::time::timeout(START_GRACE, worker.order(&order)).await {

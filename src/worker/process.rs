@@ -7,18 +7,21 @@
 use super::protocol::{
     Answer, FrameError, FromWorker, Job, Order, Setup, ToWorker, Work, body_length, decode, encode,
 };
+use crate::audit::AuditRow;
 use crate::generated::{POLICIES, PROTECTED};
 use crate::policy::{ConnectionKind, Policy};
+use crate::render::Caps;
 use crate::sqlite::fault::Fault;
 use crate::sqlite::guard::Guarded;
 use crate::sqlite::next_step;
 use crate::sqlite::query::{self, Read as ReadStatement, ReadRows};
 use crate::sqlite::restore;
 use crate::sqlite::search_rows;
+use crate::sqlite::toll::Agreed;
 use crate::sqlite::view::NewView;
 use crate::sqlite::watch::Watch;
-use crate::sqlite::write::{Change, Moments, Writer};
-use crate::sqlite::{hiding, plan, sample};
+use crate::sqlite::write::{Change, Changed, Moments, Writer};
+use crate::sqlite::{compile, hiding, plan, sample};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -147,13 +150,39 @@ impl Bench {
                 let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
                 self.guarded().definitions(include_system, max_bytes).map(Answer::Definitions)
             }
+            Work::Compile { sql } => match self {
+                Self::Reads(guarded) => compile::read(guarded, policy, &sql),
+                Self::Writes(writer) => compile::write(writer, policy, &sql),
+            }
+            .map(Answer::Compiled),
             Work::Check { sql, params } => {
                 self.writer()?.check(policy, &sql, &params).map(|()| Answer::Accepted)
             }
-            Work::Change { sql, params, max_rows, caps, max_overwrites, audit } => {
-                let change =
-                    Change { sql: &sql, params: &params, max_rows, caps, max_overwrites, audit: &audit };
-                self.writer()?.run(policy, &change, &mut moments).map(Answer::Changed)
+            Work::Try { sql, params, max_overwrites } => {
+                let (agreed, audit) = (Agreed::Nothing, AuditRow::default());
+                let caps = Caps { max_result_bytes: 0, max_cell_chars: 0 };
+                let change = Change {
+                    sql: &sql,
+                    params: &params,
+                    max_rows: 0,
+                    caps,
+                    max_overwrites,
+                    agreed,
+                    audit: &audit,
+                };
+                takes_or_changed(self.writer()?.run(policy, &change, &mut moments))
+            }
+            Work::Change { sql, params, max_rows, caps, max_overwrites, agreed, audit } => {
+                let change = Change {
+                    sql: &sql,
+                    params: &params,
+                    max_rows,
+                    caps,
+                    max_overwrites,
+                    agreed: agreed.as_ref().map_or(Agreed::Anything, Agreed::To),
+                    audit: &audit,
+                };
+                takes_or_changed(self.writer()?.run(policy, &change, &mut moments))
             }
             Work::CreateView { name, select_sql, description, replace, audit } => {
                 let view = NewView {
@@ -176,6 +205,14 @@ impl Bench {
                 "a change was sent to a worker that only reads",
             )),
         }
+    }
+}
+
+fn takes_or_changed(result: Result<Changed, Fault>) -> Result<Answer, Fault> {
+    match result {
+        Ok(changed) => Ok(Answer::Changed(changed)),
+        Err(Fault::OtherToll(toll)) => Ok(Answer::Takes(toll)),
+        Err(fault) => Err(fault),
     }
 }
 

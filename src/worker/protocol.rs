@@ -9,6 +9,7 @@ use crate::error::ToolError;
 use crate::policy::Narrowing;
 use crate::render::{Caps, DatumRows};
 use crate::results::PlanStep;
+use crate::sqlite::compile::Compilation;
 use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
 use crate::sqlite::fault::Fault;
 use crate::sqlite::introspect::{Schema, TableDescription, TableEntry};
@@ -17,6 +18,7 @@ use crate::sqlite::query::{Form, TextResult};
 use crate::sqlite::restore::{Listing, RestoreRequest, Restored, SnapshotEntry};
 use crate::sqlite::sample::Sample;
 use crate::sqlite::search_rows::Search;
+use crate::sqlite::toll::Toll;
 use crate::sqlite::view::CreatedView;
 use crate::sqlite::write::Changed;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -155,12 +157,26 @@ pub enum Work {
         /// Its parameters.
         params: Params,
     },
+    /// Compile and judge a statement that will be run later, under a policy that reads or writes.
+    Compile {
+        /// The statement.
+        sql: String,
+    },
     /// Compile and judge a change without running it.
     Check {
         /// The statement.
         sql: String,
         /// Its parameters.
         params: Params,
+    },
+    /// Run a change and roll it back, to learn what it takes.
+    Try {
+        /// The statement.
+        sql: String,
+        /// Its parameters.
+        params: Params,
+        /// As of `Change`.
+        max_overwrites: Option<u64>,
     },
     /// Run a statement that changes the database.
     Change {
@@ -174,6 +190,8 @@ pub enum Work {
         caps: Caps,
         /// Existing rows it may overwrite; none where the policy does not count.
         max_overwrites: Option<u64>,
+        /// What a person agreed that it may take; none where nobody was to be asked.
+        agreed: Option<Toll>,
         /// Its audit row, but for rows and the time it takes.
         audit: AuditRow,
     },
@@ -229,10 +247,14 @@ pub enum Answer {
     Rows(DatumRows),
     /// Of `Explain`.
     Plan(Vec<PlanStep>),
+    /// Of `Compile`.
+    Compiled(Compilation),
     /// Of `Check`.
     Accepted,
     /// Of `Change`.
     Changed(Changed),
+    /// Of `Try`; and of `Change`, which was rolled back because it takes something else than was agreed.
+    Takes(Box<Toll>),
     /// Of `CreateView`.
     ViewCreated(CreatedView),
     /// Of `Tables`.

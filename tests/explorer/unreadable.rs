@@ -127,7 +127,7 @@ fn a_wal_file_in_a_folder_that_cannot_be_written_says_what_helps() {
         );
         return;
     }
-    let as_somebody = |server: Server| if root { server.as_user(NOBODY) } else { server };
+    let as_somebody = |server: Server| if root { server.under_user(NOBODY) } else { server };
     let mode = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
     let bench = Bench::with(&format!("PRAGMA journal_mode = WAL;{MUSIC}"));
     mode(bench.path(), 0o444);

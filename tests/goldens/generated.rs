@@ -1060,7 +1060,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "f40d605682a3a0e15dcea2125fffae7e1ce8d24f68b32778ff12ef0833661dc6";
+pub const MANIFEST_SHA256: &str = "c7770e7fdd1d7f5b761f2bb0a8d7a6c6c52b7aef0d574ddb816789c82ced25ab";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
 pub const POLICY_SHA256: &str = "33a65e753314e88a70447456046997e9a4e9b18cae09af1ffd6e2911f77ef289";

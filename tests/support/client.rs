@@ -61,7 +61,7 @@ impl Server {
     }
 
     /// Under another user and group; only the superuser can.
-    pub(crate) fn as_user(mut self, id: u32) -> Self {
+    pub(crate) fn under_user(mut self, id: u32) -> Self {
         use std::os::unix::process::CommandExt;
         self.command.uid(id).gid(id);
         self
@@ -81,8 +81,14 @@ impl Server {
     /// Starts it and shakes hands.
     #[track_caller]
     pub(crate) fn start(self) -> Client {
+        self.start_with(json!({}))
+    }
+
+    /// The same as a client with these capabilities.
+    #[track_caller]
+    pub(crate) fn start_with(self, capabilities: Value) -> Client {
         let mut client = self.spawn();
-        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"}});
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "test", "version": "0"}});
         let answer = client.request("initialize", params);
         client.initialized = answer["result"].clone();
         assert!(client.initialized.is_object(), "the handshake failed: {answer} {}", client.stderr());
@@ -226,8 +232,27 @@ impl Client {
                 Ok(line) => parse(&line),
                 Err(error) => panic!("no answer to request {id}: {error}; stderr: {}", self.stderr()),
             };
-            match message["id"].as_i64() {
+            match answered(&message) {
                 Some(found) if found == id => return message,
+                Some(found) => drop(self.early.insert(found, message)),
+                None => self.notices.push(message),
+            }
+        }
+    }
+
+    /// Waits for a request or notification of the server's.
+    #[track_caller]
+    pub(crate) fn wait_for_method(&mut self, method: &str) -> Value {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(at) = self.notices.iter().position(|message| message["method"] == method) {
+                return self.notices.remove(at);
+            }
+            let message = match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => parse(&line),
+                Err(error) => panic!("no {method}: {error}; stderr: {}", self.stderr()),
+            };
+            match answered(&message) {
                 Some(found) => drop(self.early.insert(found, message)),
                 None => self.notices.push(message),
             }
@@ -242,7 +267,7 @@ impl Client {
             match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) => {
                     let message = parse(&line);
-                    match message["id"].as_i64() {
+                    match answered(&message) {
                         Some(found) => drop(self.early.insert(found, message)),
                         None => self.notices.push(message),
                     }
@@ -252,6 +277,28 @@ impl Client {
             }
         }
         true
+    }
+
+    /// Whether a notification of this method has come or comes within `wait`; it is taken out.
+    #[track_caller]
+    pub(crate) fn is_told(&mut self, method: &str, wait: Duration) -> Option<Value> {
+        let deadline = Instant::now() + wait;
+        loop {
+            if let Some(at) = self.notices.iter().position(|notice| notice["method"] == method) {
+                return Some(self.notices.remove(at));
+            }
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => {
+                    let message = parse(&line);
+                    match message["id"].as_i64() {
+                        Some(found) => drop(self.early.insert(found, message)),
+                        None => self.notices.push(message),
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => return None,
+                Err(error) => panic!("the server ended: {error}; stderr: {}", self.stderr()),
+            }
+        }
     }
 
     #[track_caller]
@@ -492,6 +539,11 @@ impl Answer {
     pub(crate) fn snapshot(&self) -> PathBuf {
         PathBuf::from(OsString::from(self.found(r"snapshot:? (/.*?\.db)(?: \(|\n|$)")))
     }
+}
+
+/// The request that a message answers; the server's own requests have ids of their own.
+fn answered(message: &Value) -> Option<i64> {
+    if message.get("method").is_some() { None } else { message["id"].as_i64() }
 }
 
 #[track_caller]

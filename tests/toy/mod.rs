@@ -2,6 +2,7 @@
 //!
 //! Shared by the protocol tests and by `examples/toy_server.rs`. It checks no arguments.
 
+use indelible::confirm::{PATIENCE, Question};
 use indelible::error::{ErrorCode, ToolError};
 use indelible::outcome::{
     CallContext, CompletionOf, Completions, Offers, Outcome, RequestError, ResourceEntry, ResourcePage,
@@ -24,17 +25,20 @@ pub(crate) struct Toy {
     pub(crate) shutdowns: AtomicUsize,
     /// Milliseconds that `shutdown` takes.
     pub(crate) shutdown_ms: u64,
+    /// Milliseconds that a person may take; 0 is as long as usual.
+    pub(crate) patience_ms: u64,
     /// Whether there is more than tools; where its list of resources changes, the changes.
     pub(crate) box_of_toys: Option<Option<watch::Sender<u64>>>,
 }
 
-const TOOLS: [(&str, &str); 6] = [
+const TOOLS: [(&str, &str); 7] = [
     ("echo", "Returns `text`."),
     ("sleep", "Waits `ms` milliseconds, or until it is cancelled."),
     ("stubborn", "Waits `ms` milliseconds whatever happens."),
     ("fail", "Fails."),
     ("panic", "Panics."),
     ("count", "Reports progress three times."),
+    ("ask", "Asks a person and says what they said."),
 ];
 
 impl Service for Toy {
@@ -84,10 +88,25 @@ impl Service for Toy {
                 }
                 Outcome::success("counted")
             }
+            "ask" => {
+                let question = Question { text: "may I?".to_owned(), subject: "toys".to_owned() };
+                match &context.confirm {
+                    Some(confirmer) => Outcome::success(format!("{:?}", confirmer.ask(&question).await)),
+                    None => Outcome::success("nobody"),
+                }
+            }
             _ => return None,
         };
         self.done.fetch_add(1, Ordering::SeqCst);
         Some(outcome)
+    }
+
+    fn asks(&self, tool: &str) -> bool {
+        tool == "ask"
+    }
+
+    fn patience(&self) -> Duration {
+        if self.patience_ms == 0 { PATIENCE } else { Duration::from_millis(self.patience_ms) }
     }
 
     fn offers(&self) -> Offers {
