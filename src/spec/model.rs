@@ -36,6 +36,9 @@ pub struct ProfileSpec {
     pub format: Format,
     /// Whether an error's text starts with its code in brackets.
     pub errors: ErrorStyle,
+    /// What its tools work on.
+    #[serde(default)]
+    pub serves: Serves,
     /// Settings this profile starts from.
     pub defaults: Defaults,
     /// The tools' ids, in the order of tools/list.
@@ -68,6 +71,19 @@ pub enum ErrorStyle {
     Plain,
     /// `[CODE] message`.
     Coded,
+    /// `[code] message`, the code in lower case.
+    LowerCoded,
+}
+
+/// What a profile's tools work on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Serves {
+    /// One SQLite file; handlers stand in `crate::handlers`.
+    #[default]
+    Database,
+    /// A group of primitives in a data folder; handlers stand in `crate::primitives`.
+    Group,
 }
 
 /// A profile's defaults for the settings whose defaults differ between profiles.
@@ -227,6 +243,14 @@ pub enum ParamType {
     BooleanList,
     /// An array or an object of SQL parameters; no JSON Schema `type` (Rust: `serde_json::Value`).
     Binding,
+    /// Any JSON value but null; no JSON Schema `type` (Rust: `serde_json::Value`).
+    Any,
+    /// A JSON object (Rust: `serde_json::Map<String, serde_json::Value>`).
+    Object,
+    /// A list of JSON objects (Rust: `Vec<serde_json::Map<String, serde_json::Value>>`).
+    ObjectList,
+    /// A length of time as text, `30s`, `15m`, `1h`, `7d`, or seconds; numbers are taken too (Rust: `String`).
+    Duration,
 }
 
 /// A resource, or a template of resources.
@@ -353,20 +377,24 @@ impl ParamType {
             Self::SignedList => Some(Self::Signed),
             Self::NumberList => Some(Self::Number),
             Self::BooleanList => Some(Self::Boolean),
+            Self::ObjectList => Some(Self::Object),
             _ => None,
         }
     }
 
-    /// Its name in JSON Schema; none for `binding`, which has no `type`.
+    /// Its name in JSON Schema; none for `binding` and `any`, which have no `type`.
     #[must_use]
     pub fn schema_name(self) -> Option<&'static str> {
         match self {
-            Self::String => Some("string"),
+            Self::String | Self::Duration => Some("string"),
             Self::Integer | Self::Signed => Some("integer"),
             Self::Number => Some("number"),
             Self::Boolean => Some("boolean"),
-            Self::StringList | Self::SignedList | Self::NumberList | Self::BooleanList => Some("array"),
-            Self::Binding => None,
+            Self::StringList | Self::SignedList | Self::NumberList | Self::BooleanList | Self::ObjectList => {
+                Some("array")
+            }
+            Self::Object => Some("object"),
+            Self::Binding | Self::Any => None,
         }
     }
 }
@@ -396,6 +424,13 @@ impl Manifest {
     #[must_use]
     pub fn prompt(&self, id: &str) -> Option<&PromptSpec> {
         self.prompts.iter().find(|prompt| prompt.id == id)
+    }
+
+    /// What the tool of this id works on: what the profile that lists it serves.
+    #[must_use]
+    pub fn serves(&self, tool: &str) -> Serves {
+        let listing = self.profiles.iter().find(|profile| profile.tools.iter().any(|id| id == tool));
+        listing.map_or(Serves::Database, |profile| profile.serves)
     }
 
     /// The tool of this id.

@@ -55,6 +55,7 @@ mod rows;
 pub mod sample;
 pub mod search_rows;
 pub mod seen;
+pub mod state_file;
 pub mod stored_sql;
 pub mod tables;
 pub mod text_command;
