@@ -13,8 +13,8 @@
 //!   person, its surroundings and outcome; what primitives can do, as traits
 //! - [`sqlite`]: the only place that opens a connection
 //! - [`worker`], [`embedded`]: the processes that agent SQL runs in; primitives in SQLite files
-//! - [`store`], [`handlers`], [`app`], [`primitives`]: the server's own tables; one file per family of tools; what ties
-//!   them; a group of primitives and its tools
+//! - [`store`], [`handlers`], [`policy_file`], [`app`], [`primitives`]: the server's own tables; one file per family of
+//!   tools; the user's policy file; what ties them; a group of primitives and its tools
 //! - [`server`]: the only place that names rmcp
 //! - [`logging`], [`cli`], [`demo`], [`doctor`], [`bundle`], [`program`]: what goes to stderr; subcommands
 //!
@@ -39,6 +39,7 @@ pub mod os_path;
 pub mod outcome;
 pub mod overlay;
 pub mod policy;
+pub mod policy_file;
 pub mod primitives;
 pub mod program;
 pub mod render;
