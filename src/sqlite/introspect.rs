@@ -98,6 +98,17 @@ pub struct TableDescription {
     pub sql: Option<String>,
 }
 
+impl TableDescription {
+    /// Whether the primary key is another name of the rowid, which is never NULL: one column of the type
+    /// INTEGER, without an index of its own (<https://sqlite.org/lang_createtable.html#rowids_and_the_integer_primary_key>).
+    #[must_use]
+    pub fn key_is_rowid(&self) -> bool {
+        let mut key = self.columns.iter().filter(|column| column.primary_key > 0);
+        let integer = key.next().is_some_and(|column| column.declared_type.eq_ignore_ascii_case("integer"));
+        integer && key.next().is_none() && !self.indexes.iter().any(|index| index.origin == "pk")
+    }
+}
+
 /// One stored definition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Definition {
