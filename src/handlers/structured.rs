@@ -71,7 +71,7 @@ pub fn table_detail(table: TableDescription) -> TableDetail {
             .map(|column| ColumnDetail {
                 name: column.name,
                 kind: column.declared_type,
-                nullable: !column.not_null && !(rowid && column.primary_key > 0),
+                nullable: !(column.not_null || rowid && column.primary_key > 0),
                 default: column.default,
                 primary_key: column.primary_key > 0,
                 generated: column.hidden > 1,

@@ -5,7 +5,7 @@
 use super::{Call, unexpected_answer};
 use crate::error::{ErrorCode, ToolError};
 use crate::generated::ACTION_WORDS;
-use crate::policy::Refusal;
+use crate::policy::{Narrowing, Refusal};
 use crate::sqlite::fault::Fault;
 use crate::sqlite::watch::Stop;
 use crate::surface::ActiveTool;
@@ -28,28 +28,33 @@ impl Call<'_> {
     }
 
     fn refusal(&self, refusal: &Refusal) -> ToolError {
-        if self.policy.policy().selects_only {
+        if self.policy.policy().selects_only && !refusal.is_of_the_file() {
             // What is accepted was decided on the compiled statement; its first word only chooses the words.
             let keyword = first_keyword(self.notes().query.as_deref().unwrap_or_default());
             if !matches!(keyword.as_str(), "" | "SELECT" | "WITH" | "VALUES") {
                 return self.no_select(&keyword);
             }
         }
+        let policy_file = self.core.policy_file();
         if let Refusal::Pragma { name, with_value: false } = refusal
-            && let Some(tool) = self.tool_that_looks(name)
+            && let Some(tool) = self.tool_that_looks(name, &policy_file.narrowing)
         {
             let text = format!("PRAGMA {name} is not allowed in {}; use {tool}", self.name);
             return ToolError::new(ErrorCode::Refused, text);
         }
-        refusal.words(self.name, ACTION_WORDS, &|policy| self.tool_of(policy))
+        refusal.words(self.name, ACTION_WORDS, &|policy| {
+            let refused = refusal.kind().is_some_and(|kind| policy_file.narrowing.refuses(policy, kind));
+            self.tool_of(policy).filter(|_| !refused)
+        })
     }
 
     /// The name of another active tool that runs this pragma without a value.
-    fn tool_that_looks(&self, pragma: &str) -> Option<String> {
+    fn tool_that_looks(&self, pragma: &str, narrowing: &Narrowing) -> Option<String> {
         let tools = self.surface.tools().iter().filter(|tool| runs_sql(tool) && tool.spec.name != self.name);
         let looks = |tool: &&ActiveTool| {
             let policy = tool.policy.policy();
-            !policy.selects_only && policy.pragmas.iter().any(|rule| rule.name == pragma)
+            let listed = policy.pragmas.iter().any(|rule| rule.name == pragma);
+            listed && !policy.selects_only && !narrowing.refuses_pragma(tool.policy.id(), pragma)
         };
         tools.into_iter().find(looks).map(|tool| tool.spec.name.clone())
     }

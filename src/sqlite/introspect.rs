@@ -5,8 +5,9 @@
 
 use super::fault::Fault;
 use super::guard::Guarded;
+use super::names::{find_table, table_names, unknown_table};
 use super::objects::{Catalog, quoted, text};
-use crate::error::ErrorCode;
+use super::shown::{shown, shown_columns, shown_indexes, shown_keys};
 use crate::policy::decide::{ObjectKind, Objects};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
@@ -133,11 +134,12 @@ pub struct Schema {
 
 impl Guarded {
     /// The tables and views of the file, the user's first, by name. Shadow tables and SQLite's own are
-    /// left out. A table that cannot be read costs its own count only.
+    /// left out, and what is hidden. A table that cannot be read costs its own count only.
     ///
     /// # Errors
     /// What SQLite reports while it reads the catalog; cancellation.
     pub fn tables(&self, counts: bool) -> Result<Vec<TableEntry>, Fault> {
+        let bounds = self.bounds()?;
         self.in_read(|conn| {
             let catalog = Catalog::read(conn)?;
             let mut entries: Vec<TableEntry> = catalog
@@ -151,6 +153,7 @@ impl Guarded {
                     rows: None,
                 })
                 .collect();
+            entries.retain(|entry| !bounds.hidden.is_left_out(&entry.name));
             for entry in &mut entries {
                 // table_list counts the hidden columns of a virtual table, too.
                 if catalog.kind(&entry.name) == Some(ObjectKind::Virtual)
@@ -159,6 +162,8 @@ impl Guarded {
                     let shown = columns.iter().filter(|column| column.hidden != 1).count();
                     entry.columns = u64::try_from(shown).unwrap_or(u64::MAX);
                 }
+                let hidden = u64::try_from(bounds.hidden.columns_of(&entry.name).count()).unwrap_or(0);
+                entry.columns = entry.columns.saturating_sub(hidden);
             }
             entries.sort_by_key(|entry| entry.system);
             if counts {
@@ -170,36 +175,43 @@ impl Guarded {
         })
     }
 
-    /// Describes one table or view, whose name is matched without regard to ASCII case.
+    /// Describes one table or view, whose name is matched without regard to ASCII case. Hidden columns and
+    /// what is built on them is left out, but for the stored text.
     ///
     /// # Errors
-    /// `UNKNOWN_TABLE`, with names that are near; what SQLite reports.
+    /// `UNKNOWN_TABLE`, with names that are near; the refusal of a hidden table; what SQLite reports.
     pub fn describe(&self, table: &str, count: bool) -> Result<TableDescription, Fault> {
-        let found = self.in_read(|conn| {
+        let bounds = self.bounds()?;
+        let hidden = &bounds.hidden;
+        self.in_read(|conn| {
             let catalog = Catalog::read(conn)?;
             let Some((name, view)) = find_table(&catalog, table) else {
-                return Ok(Err(table_names(&catalog)));
+                return Ok(Err(unknown_table(table, &shown(hidden, table_names(&catalog)))));
             };
+            if let Err(refusal) = hidden.must_show(&name) {
+                return Ok(Err(refusal.into()));
+            }
             let sql = "SELECT sql FROM main.sqlite_schema WHERE name = ?1 AND type IN ('table', 'view')";
             let stored = conn.prepare_cached(sql)?.query_row([&name], |row| text(row, 0)).ok();
             Ok(Ok(TableDescription {
-                columns: columns(conn, &name)?,
-                foreign_keys: foreign_keys(conn, &name)?,
-                indexes: indexes(conn, &name)?,
+                columns: shown_columns(hidden, &name, columns(conn, &name)?),
+                foreign_keys: shown_keys(hidden, &name, foreign_keys(conn, &name)?),
+                indexes: shown_indexes(hidden, &name, indexes(conn, &name)?),
                 rows: if count && !view { self.row_count(conn, &name) } else { None },
                 sql: stored,
                 view,
                 name,
             }))
-        })?;
-        found.map_err(|names| unknown_table(table, &names))
+        })?
     }
 
-    /// The stored definitions, up to about `max_bytes` of text.
+    /// The stored definitions, up to about `max_bytes` of text; not those of hidden tables and their indexes
+    /// and triggers.
     ///
     /// # Errors
     /// What SQLite reports.
     pub fn definitions(&self, include_system: bool, max_bytes: usize) -> Result<Schema, Fault> {
+        let bounds = self.bounds()?;
         self.in_read(|conn| {
             let catalog = Catalog::read(conn)?;
             let sql = "SELECT type, name, sql, tbl_name FROM main.sqlite_schema
@@ -212,7 +224,8 @@ impl Guarded {
             let mut bytes = 0;
             while let Some(row) = rows.next()? {
                 let (name, table) = (text(row, 1)?, text(row, 3)?);
-                if catalog.kind(&table) == Some(ObjectKind::Shadow) {
+                let left_out = bounds.hidden.is_left_out(&name) || bounds.hidden.is_left_out(&table);
+                if left_out || catalog.kind(&table) == Some(ObjectKind::Shadow) {
                     continue;
                 }
                 let system = self.protected().owns(&name) || self.protected().owns(&table);
@@ -266,68 +279,6 @@ impl Guarded {
 fn size(conn: &Connection) -> rusqlite::Result<i64> {
     let pragma = |sql: &str| conn.prepare_cached(sql)?.query_row([], |row| row.get::<_, i64>(0));
     Ok(pragma("PRAGMA main.page_count")?.saturating_mul(pragma("PRAGMA main.page_size")?))
-}
-
-/// The stored name of a table or view and whether it is a view.
-pub(super) fn find_table(catalog: &Catalog, table: &str) -> Option<(String, bool)> {
-    catalog.entry(table).map(|entry| (entry.name.clone(), entry.kind == ObjectKind::View))
-}
-
-/// Names of tables and views that an agent may mean.
-pub(super) fn table_names(catalog: &Catalog) -> Vec<String> {
-    catalog.shown().into_iter().take(500).map(|entry| entry.name.clone()).collect()
-}
-
-/// The error for a table that is not there, with near names first.
-pub(super) fn unknown_table(table: &str, names: &[String]) -> Fault {
-    Fault::error(
-        ErrorCode::UnknownTable,
-        format!(
-            "there is no table or view `{}`; {}; list_tables shows them all",
-            crate::render::one_line(table, 80),
-            near(table, names)
-        ),
-    )
-}
-
-/// Near names, or some of the known ones.
-pub(super) fn near(wanted: &str, names: &[String]) -> String {
-    let wanted = wanted.to_lowercase();
-    let mut close: Vec<(f64, &String)> = names
-        .iter()
-        .map(|name| (strsim::jaro_winkler(&wanted, &name.to_lowercase()), name))
-        .filter(|(score, _)| *score > 0.8)
-        .collect();
-    close.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let shown = |name: &&String| format!("`{}`", crate::render::one_line(name, 80));
-    let list = |names: Vec<&String>| names.iter().map(shown).collect::<Vec<_>>().join(", ");
-    if names.is_empty() {
-        "there are none".to_owned()
-    } else if close.is_empty() {
-        format!("there are {}", list(names.iter().take(20).collect()))
-    } else {
-        let rest =
-            names.iter().filter(|name| !close.iter().any(|(_, c)| c == name)).take(10).collect::<Vec<_>>();
-        let near = list(close.iter().take(5).map(|(_, name)| *name).collect());
-        if rest.is_empty() {
-            format!("near is {near}")
-        } else {
-            format!("near is {near}; there are also {}", list(rest))
-        }
-    }
-}
-
-/// The stored name of a column, with near names in the error.
-pub(super) fn real_name(columns: &[&Column], table: &str, wanted: &str) -> Result<String, Fault> {
-    let exact = columns.iter().find(|column| column.name == wanted);
-    let any_case = || columns.iter().find(|column| column.name.eq_ignore_ascii_case(wanted));
-    exact.or_else(any_case).map(|column| column.name.clone()).ok_or_else(|| {
-        let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
-        Fault::error(
-            ErrorCode::UnknownColumn,
-            format!("`{table}` has no column `{wanted}`; {}", near(wanted, &names)),
-        )
-    })
 }
 
 /// A name of the rowid that no column hides (<https://sqlite.org/rowidtable.html>).

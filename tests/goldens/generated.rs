@@ -1063,4 +1063,4 @@ pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest
 pub const MANIFEST_SHA256: &str = "7e6c4ed0c0578d3a3a9fdbeab6e729bd4655afd710d117e86684793092357df1";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
-pub const POLICY_SHA256: &str = "ac38a03e776badf19642c33e6a6b5ad7b5f9f458caf3505b1708d5f458b52458";
+pub const POLICY_SHA256: &str = "33a65e753314e88a70447456046997e9a4e9b18cae09af1ffd6e2911f77ef289";
