@@ -7,7 +7,7 @@ use super::confirm::Consent;
 use super::fate::Fate;
 use super::snapshot::KEPT_ANYWAY;
 use super::{Call, Reply, required_text};
-use crate::error::{ErrorCode, ToolError};
+use crate::error::ToolError;
 use crate::render::csv::CsvSink;
 use crate::render::trailer::RowCut;
 use crate::render::{Cell, cap_text};

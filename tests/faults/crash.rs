@@ -204,7 +204,8 @@ impl World {
 
 /// Whether a file in the snapshot folder has a snapshot's name and not a temporary one.
 fn is_final(path: &Path) -> bool {
-    !path.file_name().unwrap().to_str().unwrap().starts_with('.')
+    let name = path.file_name().unwrap().to_str().unwrap();
+    !name.starts_with('.') && name.ends_with(".db")
 }
 
 fn kill(pid: u32) {
@@ -217,7 +218,11 @@ fn numbers(connection: &rusqlite::Connection) -> Vec<i64> {
 }
 
 fn open_copy(path: &Path) -> rusqlite::Connection {
-    rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap()
+    use rusqlite::OpenFlags;
+    // It is in WAL mode; nothing is to be made beside it.
+    let uri = format!("file:{}?immutable=1", path.display());
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    rusqlite::Connection::open_with_flags(uri, flags).unwrap()
 }
 
 /// A row of the log, as far as the test is concerned.

@@ -189,7 +189,8 @@ fn broken_promise(scene: &Scene, promised: &[(&Promise, Duration)], folder: &Pat
     let folder = placed(&PathBuf::from(format!("{}.snapshots", scene.database.display())));
     for entry in std::fs::read_dir(folder).into_iter().flatten() {
         let path = entry.unwrap().path();
-        if !path.file_name().unwrap().to_str().unwrap().starts_with('.') && !is_whole(&path) {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if !name.starts_with('.') && name.ends_with(".db") && !is_whole(&path) {
             return Some(format!("{} is not whole", path.display()));
         }
     }

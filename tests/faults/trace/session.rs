@@ -84,6 +84,7 @@ impl Session {
         let (started, start) = channel();
         let (traced_root, recorded) = (root.clone(), Arc::clone(&steps));
         let tracer = std::thread::spawn(move || {
+            #[expect(clippy::zombie_processes, reason = "the tracer waits for it, by waitpid(2)")]
             let mut child = traced(&mut command).unwrap();
             let pid = raw(&child);
             let mut status = 0;
