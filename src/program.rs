@@ -65,8 +65,8 @@ impl Program for Indelible {
 
     async fn open(&self, settings: &Settings) -> Result<Arc<Served>, StartError> {
         Ok(Arc::new(match &settings.primitives {
-            None => Served::Database(self.open_database(settings).await?),
-            Some(place) => Served::Group(open_group(settings, place).await?),
+            None => Served::Database(Box::new(self.open_database(settings).await?)),
+            Some(place) => Served::Group(Box::new(open_group(settings, place).await?)),
         }))
     }
 

@@ -13,9 +13,9 @@ use tokio::sync::watch;
 /// A database, or a group of primitives.
 pub enum Served {
     /// One SQLite file.
-    Database(App),
+    Database(Box<App>),
     /// A group.
-    Group(GroupServer),
+    Group(Box<GroupServer>),
 }
 
 /// Nothing is offered besides tools, so nobody is answered this.
@@ -26,14 +26,14 @@ fn nothing<T>() -> Result<T, RequestError> {
 impl Service for Served {
     fn instructions(&self) -> String {
         match self {
-            Self::Database(app) => Service::instructions(app),
+            Self::Database(app) => Service::instructions(&**app),
             Self::Group(group) => group.surface().instructions().to_owned(),
         }
     }
 
     fn descriptors(&self) -> Vec<Value> {
         match self {
-            Self::Database(app) => Service::descriptors(app),
+            Self::Database(app) => Service::descriptors(&**app),
             Self::Group(group) => group.surface().descriptors().to_vec(),
         }
     }
@@ -65,28 +65,28 @@ impl Service for Served {
 
     fn offers(&self) -> Offers {
         match self {
-            Self::Database(app) => Service::offers(app),
+            Self::Database(app) => Service::offers(&**app),
             Self::Group(_) => Offers::default(),
         }
     }
 
     fn resource_templates(&self) -> Vec<Value> {
         match self {
-            Self::Database(app) => Service::resource_templates(app),
+            Self::Database(app) => Service::resource_templates(&**app),
             Self::Group(_) => Vec::new(),
         }
     }
 
     fn prompts(&self) -> Vec<Value> {
         match self {
-            Self::Database(app) => Service::prompts(app),
+            Self::Database(app) => Service::prompts(&**app),
             Self::Group(_) => Vec::new(),
         }
     }
 
     fn resource_changes(&self) -> Option<watch::Receiver<u64>> {
         match self {
-            Self::Database(app) => Service::resource_changes(app),
+            Self::Database(app) => Service::resource_changes(&**app),
             Self::Group(_) => None,
         }
     }

@@ -7,7 +7,6 @@ pub use super::params::{ParamSpec, ParamType};
 
 use crate::error::ErrorCode;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// tools.yaml.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

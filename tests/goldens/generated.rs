@@ -1258,7 +1258,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "653bc166c521326971069f4d415b0a8b833cd464d54dd6590a02abf534065557";
+pub const MANIFEST_SHA256: &str = "ae8c92417cc6d8de7553e2b84c6d3fe83e0b4cdfc9cff97d4ce7abddc7c8ba79";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
 pub const POLICY_SHA256: &str = "419b81fdcc44ad3617ec485ed3733053d04345d0671a5f95c153d1c4f42a1c7a";
