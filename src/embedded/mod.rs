@@ -11,13 +11,15 @@
 //! # Layout
 //!
 //! - `folder`: where everything stands, and the lock; `file`: one file with its writing thread and its readers
-//! - `catalog`, `kv`: one file per trait of `state`
+//! - `catalog`, `kv`, `queue`: one file per trait of `state`; `rows`: how they run statements
 //! - [`Embedded`]: what ties them
 
 mod catalog;
 mod file;
 mod folder;
 mod kv;
+mod queue;
+mod rows;
 
 pub use file::StateFile;
 pub use folder::Folder;
@@ -27,6 +29,7 @@ use crate::state::Outcome;
 use crate::state::catalog::{Catalog, Primitive};
 use crate::state::clock::Clock;
 use crate::state::kv::Kv;
+use crate::state::queue::Queue;
 use crate::state::store::Store;
 use async_trait::async_trait;
 use std::collections::HashMap;
@@ -81,6 +84,11 @@ impl Store for Embedded {
     async fn kv(&self, primitive: &Primitive) -> Outcome<Arc<dyn Kv>> {
         let file = self.file(primitive, kv::STEPS).await?;
         Ok(Arc::new(kv::SqlKv::new(file, Arc::clone(&self.clock))))
+    }
+
+    async fn queue(&self, primitive: &Primitive) -> Outcome<Arc<dyn Queue>> {
+        let file = self.file(primitive, queue::STEPS).await?;
+        Ok(Arc::new(queue::SqlQueue::new(file, Arc::clone(&self.clock))))
     }
 
     async fn close(&self) {

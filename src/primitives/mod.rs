@@ -5,6 +5,7 @@
 
 pub mod catalog;
 pub mod kv;
+pub mod queue;
 
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;

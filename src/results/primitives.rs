@@ -103,3 +103,57 @@ pub struct KvDeleted {
     /// How many of the keys were there.
     pub deleted: u64,
 }
+
+/// Of queue_send.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct QueueSent {
+    /// The job.
+    pub id: String,
+    /// Whether it is one that was sent before under the same key.
+    pub deduplicated: bool,
+}
+
+/// Of queue_receive.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct QueueReceived {
+    /// Highest priority first.
+    pub data: Vec<QueueJob>,
+}
+
+/// A leased job.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct QueueJob {
+    /// Its id.
+    pub id: String,
+    /// Any JSON.
+    pub body: Value,
+    /// How often it has been leased.
+    pub attempts: u32,
+    /// 0 to 9.
+    pub priority: u8,
+    /// For queue_ack.
+    pub lease_token: String,
+    /// UTC.
+    pub lease_expires_at: String,
+    /// What was said of earlier attempts.
+    pub errors: Vec<String>,
+}
+
+/// Of queue_ack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct QueueAcked {
+    /// The job.
+    pub id: String,
+    /// "acked", "ready", "dead" or "leased".
+    pub state: String,
+    /// After heartbeat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::string_or_null")]
+    pub lease_expires_at: Option<String>,
+    /// When it can be received next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::string_or_null")]
+    pub ready_at: Option<String>,
+    /// Whether the lease had run out; what was done counts all the same.
+    pub lease_expired: bool,
+}

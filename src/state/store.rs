@@ -3,6 +3,7 @@
 use super::Outcome;
 use super::catalog::{Catalog, Primitive};
 use super::kv::Kv;
+use super::queue::Queue;
 use async_trait::async_trait;
 use std::sync::Arc;
 
@@ -14,6 +15,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// A key-value primitive.
     async fn kv(&self, primitive: &Primitive) -> Outcome<Arc<dyn Kv>>;
+
+    /// A queue primitive.
+    async fn queue(&self, primitive: &Primitive) -> Outcome<Arc<dyn Queue>>;
 
     /// Writes what is still queued and closes everything. Nothing works afterwards.
     async fn close(&self);

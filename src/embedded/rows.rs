@@ -1,0 +1,40 @@
+//! Fixed statements over a file of state, kept prepared, with errors in words for an agent.
+
+use crate::error::ToolError;
+use crate::sqlite::state_file;
+use crate::state::Outcome;
+use rusqlite::{Connection, Params, Row};
+
+/// Runs a statement; the number of rows it changed.
+pub(super) fn run(connection: &Connection, sql: &str, params: impl Params) -> Outcome<usize> {
+    let run = || connection.prepare_cached(sql)?.execute(params);
+    run().map_err(wrong)
+}
+
+/// The one row of a statement.
+pub(super) fn query<T>(
+    connection: &Connection,
+    sql: &str,
+    params: impl Params,
+    row: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+) -> Outcome<T> {
+    let find = || connection.prepare_cached(sql)?.query_row(params, row);
+    find().map_err(wrong)
+}
+
+/// Every row of a statement.
+pub(super) fn all<T>(
+    connection: &Connection,
+    sql: &str,
+    params: impl Params,
+    row: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> Outcome<Vec<T>> {
+    let find =
+        || connection.prepare_cached(sql)?.query_map(params, row)?.collect::<rusqlite::Result<Vec<T>>>();
+    find().map_err(wrong)
+}
+
+/// SQLite's error, in words.
+pub(super) fn wrong(error: rusqlite::Error) -> ToolError {
+    state_file::error(&error)
+}
