@@ -11,13 +11,14 @@
 //! # Layout
 //!
 //! - `folder`: where everything stands, and the lock; `file`: one file with its writing thread and its readers
-//! - `catalog`, `kv`, `queue`: one file per trait of `state`; `rows`: how they run statements
+//! - `catalog`, `kv`, `queue`, `memory`: one file per trait of `state`; `rows`: how they run statements
 //! - [`Embedded`]: what ties them
 
 mod catalog;
 mod file;
 mod folder;
 mod kv;
+mod memory;
 mod queue;
 mod rows;
 
@@ -29,6 +30,7 @@ use crate::state::Outcome;
 use crate::state::catalog::{Catalog, Primitive};
 use crate::state::clock::Clock;
 use crate::state::kv::Kv;
+use crate::state::memory::Memory;
 use crate::state::queue::Queue;
 use crate::state::store::Store;
 use async_trait::async_trait;
@@ -89,6 +91,11 @@ impl Store for Embedded {
     async fn queue(&self, primitive: &Primitive) -> Outcome<Arc<dyn Queue>> {
         let file = self.file(primitive, queue::STEPS).await?;
         Ok(Arc::new(queue::SqlQueue::new(file, Arc::clone(&self.clock))))
+    }
+
+    async fn memory(&self, primitive: &Primitive) -> Outcome<Arc<dyn Memory>> {
+        let file = self.file(primitive, memory::STEPS).await?;
+        Ok(Arc::new(memory::SqlMemory::new(file, Arc::clone(&self.clock))))
     }
 
     async fn close(&self) {

@@ -5,6 +5,7 @@
 
 pub mod catalog;
 pub mod kv;
+pub mod memory;
 pub mod queue;
 
 use crate::audit::{AuditRow, timestamp};

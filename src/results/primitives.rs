@@ -157,3 +157,55 @@ pub struct QueueAcked {
     /// Whether the lease had run out; what was done counts all the same.
     pub lease_expired: bool,
 }
+
+/// Of memory_remember.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MemoryRemembered {
+    /// The memory.
+    pub id: String,
+    /// Whether it was there already.
+    pub deduplicated: bool,
+}
+
+/// Of memory_recall.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct MemoriesRecalled {
+    /// "lexical": by words.
+    pub mode: String,
+    /// The best first.
+    pub data: Vec<MemoryEntry>,
+}
+
+/// A memory.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct MemoryEntry {
+    /// Its id.
+    pub id: String,
+    /// "episodic", "semantic" or "procedural".
+    pub kind: String,
+    /// The text.
+    pub text: String,
+    /// Its tags, sorted.
+    pub tags: Vec<String>,
+    /// An object, or null.
+    #[schemars(schema_with = "schema::anything")]
+    pub metadata: Option<Value>,
+    /// How well it fits.
+    pub score: f64,
+}
+
+/// Of memory_forget.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MemoriesChanged {
+    /// What happened to which memory.
+    pub changed: Vec<MemoryChange>,
+}
+
+/// What happened to a memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MemoryChange {
+    /// The memory.
+    pub id: String,
+    /// "deleted", "superseded" or "remembered".
+    pub action: String,
+}

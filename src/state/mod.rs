@@ -7,13 +7,14 @@
 //! # Layout
 //!
 //! - `catalog`: groups and their primitives; `store`: from a primitive to its trait
-//! - `kv`: keys and values; `queue`: jobs, leased and fenced
+//! - `kv`: keys and values; `queue`: jobs, leased and fenced; `memory`: texts to be recalled
 //! - `clock`: the time, which tests turn by hand; `duration`: lengths of time as agents write them
 
 pub mod catalog;
 pub mod clock;
 pub mod duration;
 pub mod kv;
+pub mod memory;
 pub mod queue;
 pub mod store;
 

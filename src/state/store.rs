@@ -3,6 +3,7 @@
 use super::Outcome;
 use super::catalog::{Catalog, Primitive};
 use super::kv::Kv;
+use super::memory::Memory;
 use super::queue::Queue;
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -18,6 +19,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// A queue primitive.
     async fn queue(&self, primitive: &Primitive) -> Outcome<Arc<dyn Queue>>;
+
+    /// A memory primitive.
+    async fn memory(&self, primitive: &Primitive) -> Outcome<Arc<dyn Memory>>;
 
     /// Writes what is still queued and closes everything. Nothing works afterwards.
     async fn close(&self);
