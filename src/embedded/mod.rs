@@ -4,6 +4,7 @@
 //! DIR/lock                          held by the one server of the folder
 //! DIR/catalog.db                    groups, primitives
 //! DIR/groups/<group>/<primitive>/main.db
+//! DIR/groups/<group>/blobs/aa/bb/<sha256>
 //! ```
 //!
 //! It knows tables and statements and nothing of tools. Agent-written SQL does not run here.
@@ -11,14 +12,17 @@
 //! # Layout
 //!
 //! - `folder`: where everything stands, and the lock; `file`: one file with its writing thread and its readers
-//! - `catalog`, `kv`, `queue`, `memory`: one file per trait of `state`; `rows`: how they run statements
+//! - `catalog`, `kv`, `queue`, `memory`, `files`, `objects`, `blobs`: one file per trait of `state`; `rows`: how they run statements
 //! - [`Embedded`]: what ties them
 
+mod blobs;
 mod catalog;
 mod file;
+mod files;
 mod folder;
 mod kv;
 mod memory;
+mod objects;
 mod queue;
 mod rows;
 
@@ -29,8 +33,10 @@ use crate::error::StartError;
 use crate::state::Outcome;
 use crate::state::catalog::{Catalog, Primitive};
 use crate::state::clock::Clock;
+use crate::state::files::Files;
 use crate::state::kv::Kv;
 use crate::state::memory::Memory;
+use crate::state::objects::Objects;
 use crate::state::queue::Queue;
 use crate::state::store::Store;
 use async_trait::async_trait;
@@ -96,6 +102,18 @@ impl Store for Embedded {
     async fn memory(&self, primitive: &Primitive) -> Outcome<Arc<dyn Memory>> {
         let file = self.file(primitive, memory::STEPS).await?;
         Ok(Arc::new(memory::SqlMemory::new(file, Arc::clone(&self.clock))))
+    }
+
+    async fn files(&self, primitive: &Primitive) -> Outcome<Arc<dyn Files>> {
+        let file = self.file(primitive, files::STEPS).await?;
+        let blobs = blobs::FolderBlobs::new(self.folder.blobs(&primitive.group));
+        Ok(Arc::new(files::SqlFiles::new(file, blobs, Arc::clone(&self.clock))))
+    }
+
+    async fn objects(&self, primitive: &Primitive) -> Outcome<Arc<dyn Objects>> {
+        let file = self.file(primitive, objects::STEPS).await?;
+        let blobs = blobs::FolderBlobs::new(self.folder.blobs(&primitive.group));
+        Ok(Arc::new(objects::SqlObjects::new(file, blobs, Arc::clone(&self.clock))))
     }
 
     async fn close(&self) {
