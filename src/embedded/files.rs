@@ -3,7 +3,7 @@
 
 use super::blobs::FolderBlobs;
 use super::file::StateFile;
-use super::rows::{all, query, run, wrong};
+use super::rows::{all, byte_count, first_byte, hash_or_bytes, query, run, wrong};
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::state_file::Steps;
 use crate::state::Outcome;
@@ -263,13 +263,11 @@ fn bytes_of(
     offset: u64,
     most: usize,
 ) -> Outcome<Vec<u8>> {
-    let from = i64::try_from(offset).unwrap_or(i64::MAX).saturating_add(1);
-    let length = i64::try_from(most).unwrap_or(i64::MAX);
-    let (hash, bytes): (String, Option<Vec<u8>>) = query(
+    let (hash, bytes) = query(
         connection,
-        "SELECT hash, substr(bytes, ?2, ?3) FROM contents WHERE id = ?1",
-        params![id, from, length],
-        |row| Ok((row.get(0)?, row.get(1)?)),
+        "SELECT hash, bytes IS NULL, substr(bytes, ?2, ?3) FROM contents WHERE id = ?1",
+        params![id, first_byte(offset), byte_count(most)],
+        hash_or_bytes,
     )?;
     bytes.map_or_else(|| blobs.read_now(&hash, offset, most), Ok)
 }

@@ -2,7 +2,7 @@
 
 use super::blobs::FolderBlobs;
 use super::file::StateFile;
-use super::rows::{run, wrong};
+use super::rows::{byte_count, first_byte, hash_or_bytes, query, run, wrong};
 use crate::sqlite::state_file::Steps;
 use crate::state::blobs::{self, Blobs, INLINE};
 use crate::state::clock::Clock;
@@ -53,13 +53,11 @@ impl Objects for SqlObjects {
         self.file
             .read(move |connection| {
                 let Some(found) = head(connection, &key)? else { return Ok(None) };
-                let from = i64::try_from(offset).unwrap_or(i64::MAX).saturating_add(1);
-                let length = i64::try_from(most).unwrap_or(i64::MAX);
-                let (hash, bytes): (String, Option<Vec<u8>>) = super::rows::query(
+                let (hash, bytes) = query(
                     connection,
-                    "SELECT hash, substr(bytes, ?2, ?3) FROM objects WHERE key = ?1",
-                    params![key, from, length],
-                    |row| Ok((row.get(0)?, row.get(1)?)),
+                    "SELECT hash, bytes IS NULL, substr(bytes, ?2, ?3) FROM objects WHERE key = ?1",
+                    params![key, first_byte(offset), byte_count(most)],
+                    hash_or_bytes,
                 )?;
                 let bytes = bytes.map_or_else(|| blobs.read_now(&hash, offset, most), Ok)?;
                 Ok(Some((found, bytes)))

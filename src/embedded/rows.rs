@@ -38,3 +38,21 @@ pub(super) fn all<T>(
 pub(super) fn wrong(error: rusqlite::Error) -> ToolError {
     state_file::error(&error)
 }
+
+/// An offset as substr() counts: from 1.
+pub(super) fn first_byte(offset: u64) -> i64 {
+    i64::try_from(offset).unwrap_or(i64::MAX).saturating_add(1)
+}
+
+/// A number of bytes as substr() takes it.
+pub(super) fn byte_count(most: usize) -> i64 {
+    i64::try_from(most).unwrap_or(i64::MAX)
+}
+
+/// The hash, and the bytes where they stand in the row. substr() makes NULL of no bytes, so the row says apart
+/// whether it has them.
+pub(super) fn hash_or_bytes(row: &Row<'_>) -> rusqlite::Result<(String, Option<Vec<u8>>)> {
+    let elsewhere: bool = row.get(1)?;
+    let bytes: Option<Vec<u8>> = row.get(2)?;
+    Ok((row.get(0)?, (!elsewhere).then(|| bytes.unwrap_or_default())))
+}

@@ -184,7 +184,7 @@ fn shown(job: Leased) -> Result<QueueJob, ToolError> {
         id: job.id,
         body,
         attempts: job.attempts,
-        priority: job.priority,
+        priority: job.priority.into(),
         lease_token: job.token,
         lease_expires_at: clock::shown(job.expires_at),
         errors: job.errors,

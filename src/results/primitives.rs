@@ -130,7 +130,7 @@ pub struct QueueJob {
     /// How often it has been leased.
     pub attempts: u32,
     /// 0 to 9.
-    pub priority: u8,
+    pub priority: u32,
     /// For queue_ack.
     pub lease_token: String,
     /// UTC.
