@@ -47,10 +47,10 @@ pub async fn sample_rows(call: &Call<'_>, input: SampleRowsInput) -> Result<Repl
         columns: input.columns.unwrap_or_default(),
         limit,
         random: input.random,
-        caps: call.core.caps(),
+        caps: call.caps(),
     };
     match call.read(Work::Sample(sample)).await? {
-        Answer::Rows(found) => rows::reply(call, found, limit, call.core.settings.max_rows),
+        Answer::Rows(found) => rows::reply(call, found, limit, call.limits().max_rows),
         _ => Err(unexpected_answer()),
     }
 }

@@ -33,7 +33,7 @@ pub async fn get(
         };
         call.note("table", table);
         let mut detail = resources::described(call, table).await?;
-        let most = call.core.caps().max_result_bytes;
+        let most = call.caps().max_result_bytes;
         let mut json = resources::json(&detail)?;
         if json.len() > most {
             detail.sql = None;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// # Errors
 /// None that an agent can cause.
 pub fn tables(call: &Call<'_>, entries: Vec<TableEntry>) -> Result<Reply, ToolError> {
-    let most = call.core.caps().max_result_bytes;
+    let most = call.caps().max_result_bytes;
     let mut list = TableList { tables: Vec::new(), truncated: None };
     let mut bytes = 0;
     for entry in entries {
@@ -47,7 +47,7 @@ pub fn tables(call: &Call<'_>, entries: Vec<TableEntry>) -> Result<Reply, ToolEr
 /// None that an agent can cause.
 pub fn description(call: &Call<'_>, table: TableDescription) -> Result<Reply, ToolError> {
     let detail = table_detail(table);
-    let text = crate::render::cap_block(description_text(&detail), call.core.caps().max_result_bytes);
+    let text = crate::render::cap_block(description_text(&detail), call.caps().max_result_bytes);
     let count = u64::try_from(detail.columns.len()).ok();
     structured(&detail, text, count)
 }

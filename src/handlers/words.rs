@@ -35,9 +35,9 @@ impl Call<'_> {
                 return self.no_select(&keyword);
             }
         }
-        let policy_file = self.core.policy_file();
         refusal.words(self.name, ACTION_WORDS, &|policy| {
-            let refused = refusal.kind().is_some_and(|kind| policy_file.narrowing.refuses(policy, kind));
+            let refused =
+                refusal.kind().is_some_and(|kind| self.policy_file().narrowing.refuses(policy, kind));
             self.tool_of(policy).filter(|_| !refused)
         })
     }
@@ -75,7 +75,7 @@ impl Call<'_> {
                 ErrorCode::Timeout,
                 format!(
                     "the statement ran longer than {} s and was stopped, nothing was changed; narrow it with WHERE or LIMIT, or look at EXPLAIN QUERY PLAN",
-                    self.core.settings.query_timeout.as_secs_f64()
+                    self.limits().query_timeout
                 ),
             ),
         }
