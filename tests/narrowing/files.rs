@@ -145,6 +145,7 @@ fn a_file_within_the_agents_reach_is_a_warning() {
 #[test]
 fn what_the_file_says_in_vain_is_a_warning() {
     let bench = Bench::with(super::PEOPLE);
+    bench.sql("CREATE TABLE letters(id INTEGER PRIMARY KEY, address REFERENCES people(email), person REFERENCES people(id))");
     let policy =
         Policy::of("hide: [{table: people, columns: [emial, email]}, {table: nobody}]\nprotect: [nothing]");
     let mut client = server(&bench, &policy).start();
@@ -155,6 +156,7 @@ fn what_the_file_says_in_vain_is_a_warning() {
         "hides `nobody`, and the database has no such table or view",
         "protects `nothing`, and the database has no such table or view",
         "the trigger `feeds` may copy `people.email`, which is hidden, into `old_addresses`",
+        "`letters.address` refers to `people.email`, which is hidden, and holds values of it",
     ] {
         assert_eq!(said.matches(words).count(), 1, "{words}: {said}");
     }
