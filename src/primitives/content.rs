@@ -68,16 +68,16 @@ mod tests {
 
     #[test]
     fn text_is_shown_as_text_and_never_with_half_a_character() {
-        let rows: [(&[u8], bool, bool, &str, &str, u64); 5] = [
-            (b"abc", true, false, "utf8", "abc", 3),
-            ("ž".as_bytes(), true, true, "utf8", "ž", 2),
-            (b"a\xc5", true, true, "utf8", "a", 1),
-            (b"a\xc5", true, false, "base64", "YcU=", 2),
-            (b"\x00\xff", false, false, "base64", "AP8=", 2),
+        let rows = [
+            (b"abc".to_vec(), true, false, ("utf8", "abc", 3)),
+            ("ž".into(), true, true, ("utf8", "ž", 2)),
+            (b"a\xc5".to_vec(), true, true, ("utf8", "a", 1)),
+            (b"a\xc5".to_vec(), true, false, ("base64", "YcU=", 2)),
+            (b"\x00\xff".to_vec(), false, false, ("base64", "AP8=", 2)),
         ];
-        for (bytes, text, cut, encoding, content, count) in rows {
-            let shown = shown(bytes.to_vec(), text, cut);
-            assert_eq!((shown.encoding, shown.content.as_str(), shown.bytes), (encoding, content, count));
+        for (bytes, text, cut, expected) in rows {
+            let shown = shown(bytes, text, cut);
+            assert_eq!((shown.encoding, shown.content.as_str(), shown.bytes), expected);
         }
     }
 
