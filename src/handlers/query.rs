@@ -8,7 +8,7 @@ use super::{Call, Reply, note_params, required_text, rows, unexpected_answer};
 use crate::error::ToolError;
 use crate::generated::ACTION_WORDS;
 use crate::policy::ActionKind;
-use crate::render::{cut_text, one_line};
+use crate::render::one_line;
 use crate::spec::model::Format;
 use crate::sqlite::copy::SnapshotKind;
 use crate::sqlite::params::Params;
@@ -21,8 +21,6 @@ use serde_json::Value;
 
 /// Characters of a name that an answer repeats.
 const MAX_SHOWN_NAME: usize = 200;
-/// Characters of a reason that an error repeats; the log has all of it.
-const MAX_SHOWN_REASON: usize = 500;
 
 /// Arguments of [`read`].
 pub struct ReadInput {
@@ -198,11 +196,7 @@ async fn run(
         Ok(changed) => Ok(changed.map(|changed| reply(&changed, &format!("; snapshot: {path}")))),
         Err(error) => Err(ToolError::new(
             error.code,
-            format!(
-                "{}; reason: {}; a snapshot had been made: {path}",
-                error.message,
-                cut_text(reason.trim(), MAX_SHOWN_REASON)
-            ),
+            format!("{}; reason: {}; a snapshot had been made: {path}", error.message, reason.trim()),
         )),
     }
 }

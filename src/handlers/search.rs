@@ -40,6 +40,15 @@ pub async fn text(call: &Call<'_>, input: TextInput) -> Result<Reply, ToolError>
     if let Some(columns) = &input.columns {
         call.note("columns", columns.clone());
     }
+    if let Some(key_column) = &input.key_column {
+        call.note("key_column", key_column.as_str());
+    }
+    for (name, set) in [("ignore_case", input.ignore_case), ("fixed_strings", input.fixed_strings)] {
+        if set {
+            call.note(name, true);
+        }
+    }
+    call.note("limit", input.limit);
     let search = Search {
         pattern: input.pattern,
         fixed_strings: input.fixed_strings,

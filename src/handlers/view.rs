@@ -29,6 +29,9 @@ pub async fn create(call: &Call<'_>, input: CreateInput) -> Result<Reply, ToolEr
     call.note_query(&input.select_sql);
     call.note("name", input.name.as_str());
     call.note("replace", input.replace);
+    if let Some(description) = &input.description {
+        call.note("description", description.as_str());
+    }
     check_name(&input.name)?;
     if input.description.as_ref().is_some_and(|text| text.chars().count() > MAX_DESCRIPTION_CHARS) {
         return Err(ToolError::arguments(format!(
