@@ -19,6 +19,9 @@ use crate::store::TurnGuard;
 use crate::worker::protocol::{Answer, Work};
 use serde_json::Value;
 
+/// The answer to a statement that an IF EXISTS or IF NOT EXISTS leaves nothing to do.
+const NOTHING_TO_DO: &str =
+    "ok: nothing was to be done, by its IF EXISTS or IF NOT EXISTS; nothing has changed";
 /// Characters of a name that an answer repeats.
 const MAX_SHOWN_NAME: usize = 200;
 
@@ -111,12 +114,15 @@ pub async fn destroy(call: &Call<'_>, input: DestroyInput) -> Result<Reply, Tool
     note_params(call, input.params.as_ref());
     required_text("reason", &input.reason)?;
     let wanted = Wanted::new(call, input.query, input.params, Some(input.reason))?;
-    if call.must_ask() {
-        return run_if_agreed(call, wanted).await;
-    }
     let turn = call.turn().await?;
     let check = Work::Check { sql: wanted.sql.clone(), params: wanted.params.clone() };
-    call.write(check, &turn).await?;
+    if let Answer::Accepted { to_do: false } = call.write(check, &turn).await? {
+        return Ok(Reply::text(NOTHING_TO_DO, Some(0)));
+    }
+    if call.must_ask() {
+        drop(turn);
+        return run_if_agreed(call, wanted).await;
+    }
     run(call, wanted, None, &turn).await?.ok_or_else(unexpected_answer)
 }
 
@@ -251,6 +257,9 @@ fn changes_tables(kind: ActionKind) -> bool {
 }
 
 fn reply(changed: &Changed, more: &str) -> Reply {
+    if changed.nothing {
+        return Reply::text(NOTHING_TO_DO, Some(0));
+    }
     let done = match &changed.structural {
         Some((kind, object)) => {
             let label =

@@ -1,4 +1,6 @@
 //! search_text: regular expressions over the values of a table.
+//!
+//! The worker searches and renders; here arguments become its work.
 
 use super::{Call, Reply, unexpected_answer};
 use crate::error::ToolError;

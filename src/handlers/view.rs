@@ -1,4 +1,6 @@
 //! create_view: a SELECT kept under a name, with what it is for.
+//!
+//! Whether it is a SELECT and may stand is the worker's to say; here its name is judged.
 
 use super::{Call, Reply, unexpected_answer};
 use crate::error::ToolError;

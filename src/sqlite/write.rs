@@ -60,6 +60,8 @@ pub struct Changed {
     pub last_insert_rowid: Option<i64>,
     /// For CREATE, DROP, ALTER, ANALYZE, REINDEX: what was done to what.
     pub structural: Option<(ActionKind, String)>,
+    /// Whether there was nothing to do (IF EXISTS, IF NOT EXISTS).
+    pub nothing: bool,
     /// RETURNING rows as CSV with a trailer.
     pub returning: Option<String>,
 }
@@ -89,14 +91,18 @@ impl Writer {
         &self.guarded
     }
 
-    /// Compiles and judges without running: what a destructive call does before its snapshot.
+    /// Compiles and judges without running: what a destructive call does before its snapshot. False when there is
+    /// nothing to do.
     ///
     /// # Errors
     /// As [`Self::run`], as far as it can be told before.
-    pub fn check(&self, policy: &'static Policy, sql: &str, params: &Params) -> Result<(), Fault> {
+    pub fn check(&self, policy: &'static Policy, sql: &str, params: &Params) -> Result<bool, Fault> {
         let mut compiled = self.compile(policy, sql)?;
         params.bind(&mut compiled.statement)?;
-        let Some(table) = compiled.judged.facts.trigger_on.clone() else { return Ok(()) };
+        if compiled.judged.facts.nothing {
+            return Ok(false);
+        }
+        let Some(table) = compiled.judged.facts.trigger_on.clone() else { return Ok(true) };
         // What a trigger does shows only once it is there.
         self.begin()?;
         let running = self.guarded.enter(&compiled.judged);
@@ -105,7 +111,7 @@ impl Writer {
         let verdict = made.and_then(|_| self.judge_trigger(policy, &table));
         drop(compiled);
         self.roll_back();
-        verdict
+        verdict.map(|()| true)
     }
 
     /// Runs one change.
@@ -231,6 +237,9 @@ impl Writer {
     pub(super) fn compile(&self, policy: &'static Policy, sql: &str) -> Result<Compiled<'_>, Fault> {
         let compiled = self.guarded.compile(policy, sql).map_err(|fault| sent_on(policy, fault))?;
         let judged = &compiled.judged;
+        if judged.facts.nothing {
+            return Ok(compiled);
+        }
         if judged.explain || (judged.facts.written.is_empty() && judged.facts.structural.is_none()) {
             return Err(Refusal::OnlyReads.into());
         }
@@ -266,7 +275,7 @@ impl Writer {
         drop(running);
         let facts = &compiled.judged.facts;
         let structural = facts.structural.clone();
-        let rows = if structural.is_some() { 0 } else { conn.changes() };
+        let rows = if structural.is_some() || facts.nothing { 0 } else { conn.changes() };
         let rowid = conn.last_insert_rowid();
         // Rows that only triggers inserted have no part in it, nor has a command to a full-text table,
         // which leaves 0.
@@ -275,7 +284,8 @@ impl Writer {
         let is_new = inserted || (rowid != rowid_before && rowid != 0 && !facts.inserted.is_empty());
         let last_insert_rowid = (structural.is_none() && is_new).then_some(rowid);
         let returning = sink.map(|sink| sink.finish(cut).text);
-        Ok((returning, Changed { rows, last_insert_rowid, structural, returning: None }))
+        let nothing = facts.nothing;
+        Ok((returning, Changed { rows, last_insert_rowid, structural, nothing, returning: None }))
     }
 
     /// Inserts the audit row, within the transaction of the change.

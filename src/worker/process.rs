@@ -153,7 +153,7 @@ impl Bench {
             }
             .map(Answer::Compiled),
             Work::Check { sql, params } => {
-                self.writer()?.check(policy, &sql, &params).map(|()| Answer::Accepted)
+                self.writer()?.check(policy, &sql, &params).map(|to_do| Answer::Accepted { to_do })
             }
             Work::Try { sql, params, max_overwrites } => {
                 let (agreed, audit) = (Agreed::Nothing, AuditRow::default());
