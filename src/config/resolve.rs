@@ -3,11 +3,13 @@
 //! Pure but for the current folder, which makes relative paths absolute. It does not look whether
 //! a path exists.
 
+use super::GivenLimits;
 use super::origin::{self, Resolved};
 use super::raw::RawArgs;
 use super::value::Given;
 use crate::error::StartError;
-use crate::spec::model::Defaults;
+use crate::spec::model::{Defaults, Serves};
+use crate::state::catalog::check_name;
 use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -29,6 +31,8 @@ pub struct Profile {
     pub defaults: Defaults,
     /// Whether none of its tools writes: it is served as with --read-only.
     pub only_reads: bool,
+    /// What its tools work on.
+    pub serves: Serves,
 }
 
 /// Before which calls a person is asked.
@@ -52,11 +56,22 @@ impl Confirm {
     }
 }
 
+/// Where primitives are kept, and whose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Primitives {
+    /// The data folder, absolute.
+    pub data: PathBuf,
+    /// The group; none where it was not given.
+    pub group: Option<String>,
+}
+
 /// Every setting, judged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The database, absolute.
+    /// The database, absolute; empty where the profile serves groups of primitives.
     pub db: PathBuf,
+    /// Where primitives are kept; only where the profile serves groups of them.
+    pub primitives: Option<Primitives>,
     /// The profile's name; one that exists.
     pub profile: String,
     /// Overlay files, in the order to lay them over the built-in tools; as given, but for `~`.
@@ -93,6 +108,8 @@ pub struct Settings {
     pub policy: Option<PathBuf>,
     /// 0, 1 or 2: how much is said on stderr.
     pub verbosity: u8,
+    /// Which limits flags and variables set, and not the profile.
+    pub given: GivenLimits,
 }
 
 /// Resolves the settings. The first profile is the default one.
@@ -133,23 +150,25 @@ fn judge<E: Fn(&str) -> Option<OsString>>(
 
     let profile = sources.profile(raw, profiles)?;
     let defaults = &profile.defaults;
-    let Some(db) = sources.path("db", raw.db.as_deref(), home)? else {
-        return Err(StartError::usage("no database: give --db PATH, or set INDELIBLE_DB"));
+    let (db, primitives) = sources.place(raw, profile, home)?;
+    let counted = |flag, given: &Option<String>, least: u64| {
+        let given = sources.given(flag, given.as_deref().map(OsStr::new));
+        given.map(|given| given.count(least..=MOST)).transpose()
     };
     let count = |flag, given: &Option<String>, least: u64, default: u64| {
-        let given = sources.given(flag, given.as_deref().map(OsStr::new));
-        given.map_or(Ok(default), |given| given.count(least..=MOST))
+        counted(flag, given, least).map(|given| given.unwrap_or(default))
     };
 
-    let max_rows = count("max-rows", &raw.max_rows, 1, defaults.max_rows)?;
-    let default_limit = match sources.text("default-limit", &raw.default_limit) {
-        None => defaults.default_limit.min(max_rows),
+    let given_max_rows = counted("max-rows", &raw.max_rows, 1)?;
+    let max_rows = given_max_rows.unwrap_or(defaults.max_rows);
+    let given_default_limit = match sources.text("default-limit", &raw.default_limit) {
+        None => None,
         Some(given) => {
             let limit = given.count(1..=MOST)?;
             if limit > max_rows {
                 return Err(given.refused(format_args!("must be at most --max-rows, which is {max_rows}")));
             }
-            limit
+            Some(limit)
         }
     };
     let immutable = raw.immutable || sources.given("immutable", None).map_or(Ok(false), |g| g.boolean())?;
@@ -159,34 +178,48 @@ fn judge<E: Fn(&str) -> Option<OsString>>(
             profile.id
         )));
     }
+    let given_timeout = match sources.text("query-timeout", &raw.query_timeout) {
+        Some(given) => Some(given.seconds(false)?),
+        None => match sources.text("timeout-ms", &raw.timeout_ms) {
+            Some(given) => Some(Duration::from_millis(given.count(1..=86_400_000)?)),
+            None => None,
+        },
+    };
+    let given = GivenLimits {
+        max_rows: given_max_rows,
+        default_limit: given_default_limit,
+        max_result_bytes: counted("max-result-bytes", &raw.max_result_bytes, 1)?,
+        max_cell_chars: counted("max-cell-chars", &raw.max_cell_chars, 1)?,
+        query_timeout: given_timeout,
+    };
     let snapshot_dir = sources.path("snapshot-dir", raw.snapshot_dir.as_deref(), home)?;
     Ok(Settings {
         profile: profile.id.clone(),
+        primitives,
         tools: sources.overlays(raw, home)?,
         immutable,
         read_only: profile.only_reads
             || raw.read_only
             || sources.given("read-only", None).map_or(Ok(false), |g| g.boolean())?,
-        query_timeout: match sources.text("query-timeout", &raw.query_timeout) {
-            Some(given) => given.seconds(false)?,
-            None => match sources.text("timeout-ms", &raw.timeout_ms) {
-                Some(given) => Duration::from_millis(given.count(1..=86_400_000)?),
-                None => Duration::try_from_secs_f64(defaults.query_timeout).unwrap_or(Duration::MAX),
-            },
-        },
+        query_timeout: given_timeout
+            .unwrap_or_else(|| Duration::try_from_secs_f64(defaults.query_timeout).unwrap_or(Duration::MAX)),
         busy_timeout: match sources.text("busy-timeout", &raw.busy_timeout) {
             Some(given) => given.seconds(true)?,
             None => BUSY_TIMEOUT,
         },
-        default_limit,
+        default_limit: given_default_limit.unwrap_or_else(|| defaults.default_limit.min(max_rows)),
         max_rows,
-        max_result_bytes: count("max-result-bytes", &raw.max_result_bytes, 1, defaults.max_result_bytes)?,
-        max_cell_chars: count("max-cell-chars", &raw.max_cell_chars, 1, defaults.max_cell_chars)?,
+        max_result_bytes: given.max_result_bytes.unwrap_or(defaults.max_result_bytes),
+        max_cell_chars: given.max_cell_chars.unwrap_or(defaults.max_cell_chars),
+        given,
         max_update_rows: count("max-update-rows", &raw.max_update_rows, 0, MAX_UPDATE_ROWS)?,
         search_candidates: count("search-candidates", &raw.search_candidates, 0, 0)?,
         snapshots: count("snapshots", &raw.snapshots, 0, SNAPSHOTS)?,
         confirm: sources.confirm(&raw.confirm)?,
         snapshot_dir: snapshot_dir.unwrap_or_else(|| {
+            if db.as_os_str().is_empty() {
+                return PathBuf::new();
+            }
             let mut beside = db.clone().into_os_string();
             beside.push(".snapshots");
             beside.into()
@@ -264,6 +297,49 @@ impl<E: Fn(&str) -> Option<OsString>> Sources<E> {
         home: Option<&OsStr>,
     ) -> Result<Option<PathBuf>, StartError> {
         self.given(flag, text).map(|given| given.path(home)).transpose()
+    }
+
+    /// What is served: a database, or a data folder with a group in it.
+    fn place(
+        &self,
+        raw: &RawArgs,
+        profile: &Profile,
+        home: Option<&OsStr>,
+    ) -> Result<(PathBuf, Option<Primitives>), StartError> {
+        let data = self.path("data", raw.data.as_deref(), home)?;
+        let group = self.text("group", &raw.group);
+        let id = &profile.id;
+        match profile.serves {
+            Serves::Database => {
+                // A variable may be there for another server.
+                if raw.data.is_some() || raw.group.is_some() {
+                    return Err(StartError::usage(format!(
+                        "--data and --group are for the profile primitives, and {id} serves one database: give --db PATH"
+                    )));
+                }
+                let db = self.path("db", raw.db.as_deref(), home)?;
+                let db =
+                    db.ok_or_else(|| StartError::usage("no database: give --db PATH, or set INDELIBLE_DB"))?;
+                Ok((db, None))
+            }
+            Serves::Group => {
+                if raw.db.is_some() {
+                    return Err(StartError::usage(format!(
+                        "--db is for profiles that serve one database, and {id} keeps its state in a folder: give --data DIR"
+                    )));
+                }
+                let data = data.ok_or_else(|| {
+                    StartError::usage("no data folder: give --data DIR, or set INDELIBLE_DATA")
+                })?;
+                let group = group.map(|given| match given.text.to_str() {
+                    Some(name) if check_name("group", name).is_ok() => Ok(name.to_owned()),
+                    _ => Err(given.refused(
+                        "must be 1 to 64 letters, digits, `_`, `-` or `.`, first a letter or digit",
+                    )),
+                });
+                Ok((PathBuf::new(), Some(Primitives { data, group: group.transpose()? })))
+            }
+        }
     }
 
     fn overlays(&self, raw: &RawArgs, home: Option<&OsStr>) -> Result<Vec<PathBuf>, StartError> {
