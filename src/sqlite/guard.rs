@@ -388,7 +388,7 @@ impl Guarded {
             (Some(catalog), false) => judge(catalog),
             (None, false) => judge(&Catalog::default()),
         };
-        let facts = match decide::may_be_idle(&verdict) && program::does_nothing(self, policy, sql)? {
+        let facts = match decide::may_be_idle(&verdict) && program::does_nothing(self, policy, sql) {
             true => Facts { nothing: true, ..Facts::default() },
             false => verdict?,
         };

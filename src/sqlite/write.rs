@@ -91,18 +91,15 @@ impl Writer {
         &self.guarded
     }
 
-    /// Compiles and judges without running: what a destructive call does before its snapshot. False when there is
-    /// nothing to do.
+    /// Compiles and judges without running, as a destructive call does before its snapshot; false if nothing is to do.
     ///
     /// # Errors
     /// As [`Self::run`], as far as it can be told before.
     pub fn check(&self, policy: &'static Policy, sql: &str, params: &Params) -> Result<bool, Fault> {
         let mut compiled = self.compile(policy, sql)?;
         params.bind(&mut compiled.statement)?;
-        if compiled.judged.facts.nothing {
-            return Ok(false);
-        }
-        let Some(table) = compiled.judged.facts.trigger_on.clone() else { return Ok(true) };
+        let facts = &compiled.judged.facts;
+        let Some(table) = facts.trigger_on.clone() else { return Ok(!facts.nothing) };
         // What a trigger does shows only once it is there.
         self.begin()?;
         let running = self.guarded.enter(&compiled.judged);
@@ -190,7 +187,7 @@ impl Writer {
         let ours = judged.facts.structural.as_ref().map(|_| self.server_objects()).transpose()?;
         self.seen.reset();
         let total_before = self.guarded.trusted().total_changes();
-        let (returning, mut changed) = self.step(policy, change)?;
+        let changed = self.step(policy, change)?;
         let total = self.guarded.trusted().total_changes().saturating_sub(total_before);
         if let Some((cap, scope)) = &scope
             && scope.worth_counting(total, *cap)
@@ -220,7 +217,6 @@ impl Writer {
             let toll = before.toll(self.guarded.trusted(), &ran).map_err(|e| self.fault(&e))?;
             change.agreed.holds_for(toll)?;
         }
-        changed.returning = returning;
         self.watch_out(moments, total);
         let mut audit = change.audit.clone();
         audit.rows = i64::try_from(changed.rows).ok();
@@ -255,7 +251,7 @@ impl Writer {
         Ok(compiled)
     }
 
-    fn step(&self, policy: &'static Policy, change: &Change<'_>) -> Result<(Option<String>, Changed), Retry> {
+    fn step(&self, policy: &'static Policy, change: &Change<'_>) -> Result<Changed, Retry> {
         let mut compiled = self.guarded.compile(policy, change.sql)?;
         change.params.bind(&mut compiled.statement)?;
         let columns = column_names(&compiled.statement);
@@ -284,8 +280,7 @@ impl Writer {
         let is_new = inserted || (rowid != rowid_before && rowid != 0 && !facts.inserted.is_empty());
         let last_insert_rowid = (structural.is_none() && is_new).then_some(rowid);
         let returning = sink.map(|sink| sink.finish(cut).text);
-        let nothing = facts.nothing;
-        Ok((returning, Changed { rows, last_insert_rowid, structural, nothing, returning: None }))
+        Ok(Changed { rows, last_insert_rowid, structural, nothing: facts.nothing, returning })
     }
 
     /// Inserts the audit row, within the transaction of the change.
