@@ -65,7 +65,8 @@ fn check_profile(effective: &Effective, profile: &ProfileSpec) -> Vec<Diagnostic
         let context = Context::new(&settings, &active, read_only);
         let renderer = Renderer::new(&context);
         if let Err(message) = renderer.text(&profile.instructions) {
-            found.push(top(effective, format!("instructions of profile `{}`: {message}", profile.id)));
+            let message = format!("instructions of profile `{}`: {message}", profile.id);
+            found.push(effective.diagnostic(&profile.id, &[Part::Instructions], message));
         }
         found.extend(budgets(effective, &renderer, profile, &tools));
         if !found.is_empty() {

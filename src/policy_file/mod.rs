@@ -13,6 +13,7 @@ pub mod report;
 use crate::config::Settings;
 use crate::error::StartError;
 use crate::generated::{POLICIES, POLICY_SHA256};
+use crate::overlay;
 use crate::policy::narrowing::LowerLimits;
 use crate::policy::{ConnectionKind, Narrowing};
 use crate::spec::check_narrowing::{Ground, GroundLimits, GroundPolicy, check_narrowing};
@@ -67,9 +68,8 @@ impl PolicyFile {
 /// status 2.
 pub fn load(settings: &Settings) -> Result<PolicyFile, StartError> {
     let Some(path) = &settings.policy else { return Ok(PolicyFile::none()) };
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        StartError::usage(format!("the policy file `{}` cannot be read: {error}", path.display()))
-    })?;
+    let text = overlay::text(path)
+        .map_err(|why| StartError::usage(format!("the policy file `{}` {why}", path.display())))?;
     let environment = |name: &str| std::env::var(name).ok();
     let narrowing = check_narrowing(&path.display().to_string(), &text, &ground(settings)?, &environment)
         .map_err(StartError::lines)?;
