@@ -11,6 +11,9 @@ use crate::spec::diagnostic::{listed, nearest};
 use crate::spec::model::{ParamSpec, ParamType, ToolSpec};
 use serde_json::{Map, Value};
 
+/// Unknown arguments that are named one by one.
+const MOST_UNKNOWN: usize = 5;
+
 /// Checks `arguments` against the tool's parameters.
 ///
 /// The result holds a parameter in the order of the manifest when it was given or has a default; `null` counts as
@@ -25,11 +28,13 @@ pub fn check(
     arguments: Option<Map<String, Value>>,
 ) -> Result<Map<String, Value>, ToolError> {
     let mut given = arguments.unwrap_or_default();
-    let mut mistakes: Vec<String> = given
-        .keys()
-        .filter(|name| !spec.params.iter().any(|param| param.name == **name))
-        .map(|name| unknown(name, spec))
-        .collect();
+    let mut strangers = given.keys().filter(|name| !spec.params.iter().any(|param| param.name == **name));
+    let mut mistakes: Vec<String> =
+        strangers.by_ref().take(MOST_UNKNOWN).map(|name| unknown(name, spec)).collect();
+    match strangers.count() {
+        0 => {}
+        more => mistakes.push(format!("{more} more arguments are unknown")),
+    }
     let mut checked = Map::new();
     for param in &spec.params {
         let value = given.remove(&param.name).unwrap_or(Value::Null);

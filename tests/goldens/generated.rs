@@ -1060,7 +1060,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "bfcd220b0441662f9dcf39df895832c5d360b2a18ca6e8a28213143f561d9e74";
+pub const MANIFEST_SHA256: &str = "7e6c4ed0c0578d3a3a9fdbeab6e729bd4655afd710d117e86684793092357df1";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
 pub const POLICY_SHA256: &str = "33a65e753314e88a70447456046997e9a4e9b18cae09af1ffd6e2911f77ef289";
