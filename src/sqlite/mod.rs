@@ -62,6 +62,7 @@ pub mod sample;
 pub mod search_rows;
 pub mod seen;
 mod shown;
+pub mod state_file;
 pub mod stored_sql;
 pub mod tables;
 pub mod text_command;
