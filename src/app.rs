@@ -16,6 +16,7 @@ use crate::handlers::restore::{self, RestoreInput};
 use crate::handlers::{Call, Core, Reply, dispatch, statement};
 use crate::outcome::{CallContext, Outcome};
 use crate::overlay::{self, Effective};
+use crate::render::one_line;
 use crate::spec::model::{ErrorStyle, Manifest};
 use crate::sqlite::restore::Restored;
 use crate::store::audit_log::AuditLog;
@@ -118,7 +119,7 @@ impl App {
         let call = Call::new(&self.core, tools, name, active.policy, context.cancel, context.progress)
             .showing(active.format(surface.profile()))
             .with_confirmer(context.confirm);
-        let names: Vec<String> = given.iter().flat_map(Map::keys).take(20).cloned().collect();
+        let names: Vec<String> = given.iter().flat_map(Map::keys).take(20).map(|name| one_line(name, 100)).collect();
         let result = match arguments::check(&active.spec, &self.words, given) {
             Ok(arguments) => match (active.tool, &active.spec.statement) {
                 (Some(tool), _) => dispatch(tool, &call, arguments).await,
@@ -130,6 +131,7 @@ impl App {
                 Err(error)
             }
         };
+        let result = result.map_err(|error| error.within(self.core.caps().max_result_bytes));
         call.finish(&result);
         Some(outcome(result, surface.profile().errors))
     }
@@ -194,7 +196,7 @@ impl App {
         let row = AuditRow {
             ts: timestamp(jiff::Timestamp::now()),
             session: self.core.session.clone(),
-            tool: crate::render::one_line(tool, 100),
+            tool: one_line(tool, 100),
             ok: false,
             error: Some(error.to_owned()),
             detail: detail.map(str::to_owned),

@@ -3,12 +3,14 @@
 use super::rows::structured;
 use super::{Call, Reply, note_params, rows, unexpected_answer};
 use crate::error::ToolError;
-use crate::render::markdown;
-use crate::results::{PlanStep, QueryPlan};
+use crate::render::datum::{cut_text, text_width};
+use crate::render::{Caps, markdown};
+use crate::results::{PlanStep, QueryPlan, Truncated};
 use crate::sqlite::params::Params;
 use crate::sqlite::sample::Sample;
 use crate::worker::protocol::{Answer, Work};
 use serde_json::Value;
+use std::collections::HashMap;
 
 /// Arguments of [`sample_rows`].
 pub struct SampleRowsInput {
@@ -65,6 +67,9 @@ pub async fn explain(call: &Call<'_>, input: ExplainInput) -> Result<Reply, Tool
     let params = Params::from_json(input.params)?;
     match call.read(Work::Explain { sql: input.query, params }).await? {
         Answer::Plan(plan) => {
+            let steps = u64::try_from(plan.len()).ok();
+            let caps = call.core.caps();
+            let (plan, cut) = within(plan, caps);
             let tree = tree(&plan);
             let full_scans: Vec<String> = plan.iter().filter_map(|step| full_scan(&step.detail)).collect();
             let scans = if full_scans.is_empty() {
@@ -76,12 +81,38 @@ pub async fn explain(call: &Call<'_>, input: ExplainInput) -> Result<Reply, Tool
                     names.join(", ")
                 )
             };
-            let rows = u64::try_from(plan.len()).ok();
-            let text = format!("{}\n{scans}", markdown::code_block("", &tree));
-            structured(&QueryPlan { plan, tree, full_scans }, text, rows)
+            let mut text = format!("{}\n{scans}", markdown::code_block("", &tree));
+            if cut {
+                text.push_str(&format!("\ncut at {} bytes", caps.max_result_bytes));
+            }
+            let truncated = cut.then_some(Truncated::MaxOutputBytes);
+            structured(&QueryPlan { plan, tree, full_scans, truncated }, text, steps)
         }
         _ => Err(unexpected_answer()),
     }
+}
+
+/// The steps of a plan that there is room for, and whether some are left out. Each is shown up to three times: as
+/// a step, as a line of the tree, and as the table that it scans.
+fn within(plan: Vec<PlanStep>, caps: Caps) -> (Vec<PlanStep>, bool) {
+    let steps = plan.len();
+    let mut indents: HashMap<i64, usize> = HashMap::new();
+    let mut room = caps.max_result_bytes;
+    let kept: Vec<PlanStep> = plan
+        .into_iter()
+        .map(|step| PlanStep { detail: cut_text(&step.detail, caps.max_cell_chars, usize::MAX), ..step })
+        .take_while(|step| {
+            let indent = indents.get(&step.parent).map_or(0, |indent| indent + 3);
+            indents.insert(step.id, indent);
+            let scanned = full_scan(&step.detail).map_or(0, |name| text_width(&name) + 2);
+            let needed = 2 * text_width(&step.detail) + indent + scanned + 60;
+            let fits = needed <= room;
+            room = room.saturating_sub(needed);
+            fits
+        })
+        .collect();
+    let cut = kept.len() < steps;
+    (kept, cut)
 }
 
 /// The plan as SQLite's own shell draws it.

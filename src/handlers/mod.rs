@@ -232,11 +232,16 @@ impl<'a> Call<'a> {
 
     /// Notes the statement or pattern for the log.
     pub fn note_query(&self, query: &str) {
-        self.notes().query = Some(shortened(query));
+        self.notes().query = Some(noted::shortened_text(query, MAX_LOGGED_QUERY));
     }
 
-    /// Notes an argument that matters for the log.
+    /// Notes an argument that matters for the log, shortened where it is long.
     pub fn note(&self, name: &str, value: impl Into<Value>) {
+        self.note_whole(name, noted::shortened(value.into()));
+    }
+
+    /// The same with every byte of it, for what the log is to keep and nothing else does.
+    pub fn note_whole(&self, name: &str, value: impl Into<Value>) {
         self.notes().detail.insert(name.to_owned(), value.into());
     }
 
@@ -276,6 +281,11 @@ impl<'a> Call<'a> {
     pub async fn read(&self, work: Work) -> Result<Answer, ToolError> {
         let attend = LogKeeper { core: self.core, turn: None };
         self.core.pool.read(work, &self.terms(), &attend).await.map_err(|error| self.explain(error))
+    }
+
+    /// Writes the rows that are gathered for the log, as far as that can be done at once.
+    pub(super) async fn write_log(&self) {
+        LogKeeper { core: self.core, turn: None }.write_log().await;
     }
 
     /// Gives work that writes to the writing worker.
@@ -397,6 +407,21 @@ pub fn required_text(name: &str, value: &str) -> Result<(), ToolError> {
     Ok(())
 }
 
+/// Why something is done: one sentence, for the log.
+///
+/// # Errors
+/// When it is blank, or a text instead of a sentence.
+pub fn required_reason(reason: &str) -> Result<(), ToolError> {
+    const MOST: usize = 2000;
+    required_text("reason", reason)?;
+    match reason.chars().nth(MOST) {
+        None => Ok(()),
+        Some(_) => Err(ToolError::arguments(format!(
+            "`reason` must have at most {MOST} characters: say it in one sentence"
+        ))),
+    }
+}
+
 /// The error for an answer of another kind of work; it means that this program is wrong.
 #[must_use]
 pub fn unexpected_answer() -> ToolError {
@@ -404,9 +429,4 @@ pub fn unexpected_answer() -> ToolError {
         ErrorCode::SqlError,
         "the worker gave an answer of another kind; this is a fault in the server",
     )
-}
-
-fn shortened(text: &str) -> String {
-    let (short, cut) = crate::render::cap_text(text, MAX_LOGGED_QUERY);
-    if cut { format!("{short}...[{} bytes]", text.len()) } else { short }
 }

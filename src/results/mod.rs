@@ -68,6 +68,9 @@ pub struct TableDetail {
     /// The CREATE statement; null where SQLite keeps none.
     #[schemars(schema_with = "schema::string_or_null")]
     pub sql: Option<String>,
+    /// Why something is missing: null, "max_output_bytes" or "max_cell_chars".
+    #[schemars(schema_with = "schema::string_or_null")]
+    pub truncated: Option<Truncated>,
 }
 
 /// A column.
@@ -141,6 +144,9 @@ pub struct QueryPlan {
     pub tree: String,
     /// Tables (by alias, where they have one) that are read from end to end.
     pub full_scans: Vec<String>,
+    /// Why steps are missing: null, or "max_output_bytes".
+    #[schemars(schema_with = "schema::string_or_null")]
+    pub truncated: Option<Truncated>,
 }
 
 /// A step of a query plan (<https://sqlite.org/eqp.html>).

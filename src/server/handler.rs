@@ -11,6 +11,7 @@ use super::offers::{self, ERROR_CODE_KEY};
 use super::progress::Progress;
 use crate::error::StartError;
 use crate::outcome::{CallContext, Offers, Outcome};
+use crate::render::one_line;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams,
     CompleteResult, ContentBlock, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData,
@@ -30,6 +31,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Calls that run at once; more wait for their turn.
 const CALLS_AT_ONCE: usize = 64;
+
+/// Characters of an unknown name that an error repeats.
+const SHOWN_CHARS: usize = 100;
 
 /// How long a client may keep lists that never change while the server runs, in milliseconds: a server that
 /// is started again may have other flags.
@@ -109,6 +113,7 @@ impl<S: Service> Handler<S> {
     }
 
     fn no_method(&self, method: &str) -> ErrorData {
+        let method = one_line(method, SHOWN_CHARS);
         let words = format!("no method `{method}`; this server has {}", self.methods().join(", "));
         ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words, None)
     }
@@ -125,6 +130,7 @@ impl<S: Service> Handler<S> {
 
     fn unknown_tool(&self, name: &str) -> ErrorData {
         let names: Vec<String> = self.tools().0.iter().map(|tool| format!("`{}`", tool.name)).collect();
+        let name = one_line(name, SHOWN_CHARS);
         let words = format!("unknown tool `{name}`; the tools are {}", names.join(", "));
         ErrorData::invalid_params(words, None)
     }

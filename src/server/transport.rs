@@ -28,13 +28,19 @@ const MAX_REQUESTS_UNDER_WAY: usize = 512;
 /// Reading pauses while so many bytes of answers wait for a client that does not read them.
 const MAX_QUEUED_BYTES: usize = 32 * 1024 * 1024;
 
+/// While requests of so many bytes are under way, no line longer than [`SHORT_LINE_BYTES`] is read: the memory
+/// for one large request is there, for several it is not. Short ones, a cancellation say, still get in.
+const MANY_BYTES: usize = 8 * 1024 * 1024;
+/// See [`MANY_BYTES`].
+const SHORT_LINE_BYTES: usize = 1024 * 1024;
+
 /// One client's connection.
 pub(super) struct LineTransport<R> {
     lines: Lines<R>,
     writer: Writer,
     flight: Arc<Flight>,
-    /// Read but not yet admitted.
-    pending: VecDeque<(Message, Option<BatchKey>)>,
+    /// Read but not yet admitted, each with the bytes it came as.
+    pending: VecDeque<(Message, Option<BatchKey>, usize)>,
     /// Whether the library has left its handshake, in which any other message than a request ends it.
     opened: bool,
     /// The revision of the handshake.
@@ -85,18 +91,26 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
         self.flight.len() < MAX_REQUESTS_UNDER_WAY && self.writer.queued_bytes() < MAX_QUEUED_BYTES
     }
 
+    /// The longest line that is read now.
+    fn longest_line(&self) -> usize {
+        if self.flight.bytes() > MANY_BYTES { SHORT_LINE_BYTES } else { usize::MAX }
+    }
+
     /// Puts what the line holds into `pending`.
     fn take_apart(&mut self, line: &[u8]) {
         match message::parse(line) {
             Parsed::Nothing => {}
-            Parsed::One(message) => self.pending.push_back((message, None)),
-            Parsed::Batch(messages) => self.take_batch_apart(messages),
+            Parsed::One(message) => self.pending.push_back((message, None, line.len())),
+            Parsed::Batch(messages) => {
+                let share = line.len() / messages.len().max(1);
+                self.take_batch_apart(messages, share);
+            }
         }
     }
 
     /// Batches are part of JSON-RPC and came into MCP's own schema in 2025-03-26 only, where the answers
     /// should come in an array as well. In 2024-11-05 each is answered by itself, which its schema allows.
-    fn take_batch_apart(&mut self, messages: Vec<Value>) {
+    fn take_batch_apart(&mut self, messages: Vec<Value>, bytes: usize) {
         let gathered = match self.revision.as_ref().map(ProtocolVersion::as_str) {
             Some("2025-03-26") => true,
             Some("2024-11-05") => false,
@@ -111,11 +125,16 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
         let is_answered = |m: &&Message| matches!(m, Message::Request(..) | Message::Refused(_));
         let answers = messages.iter().filter(is_answered).count();
         let batch = (gathered && answers > 0).then(|| self.flight.open_batch(answers));
-        self.pending.extend(messages.into_iter().map(|message| (message, batch)));
+        self.pending.extend(messages.into_iter().map(|message| (message, batch, bytes)));
     }
 
     /// What the library is to see of this message.
-    fn admit(&mut self, message: Message, batch: Option<BatchKey>) -> Option<ClientJsonRpcMessage> {
+    fn admit(
+        &mut self,
+        message: Message,
+        batch: Option<BatchKey>,
+        bytes: usize,
+    ) -> Option<ClientJsonRpcMessage> {
         match message {
             Message::Ignored => None,
             Message::Refused(refusal) => {
@@ -135,7 +154,7 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
                 Some(*message)
             }
             Message::Request(id, request) => {
-                if !self.flight.enter(&id, batch) {
+                if !self.flight.enter(&id, batch, bytes) {
                     let rule = "a request with this id is still under way; ids must be unique";
                     self.refuse(&Refusal::new(Some(id), INVALID_REQUEST, rule), batch);
                     return None;
@@ -197,10 +216,10 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
                 changed(&self.flight, self.deadline).await;
                 continue;
             }
-            if let Some((message, batch)) = self.pending.pop_front()
+            if let Some((message, batch, bytes)) = self.pending.pop_front()
                 && !is_late
             {
-                if let Some(message) = self.admit(message, batch) {
+                if let Some(message) = self.admit(message, batch, bytes) {
                     return Some(message);
                 }
                 continue;
@@ -213,12 +232,15 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
                 changed(&self.flight, self.deadline).await;
                 continue;
             }
+            let most = self.longest_line();
             let line = tokio::select! {
-                line = self.lines.next() => line,
+                biased;
                 () = self.writer.broken.cancelled() => Line::End,
+                line = self.lines.next(most) => line,
             };
             match line {
                 Line::Whole(line) => self.take_apart(&line),
+                Line::Held => changed(&self.flight, None).await,
                 Line::TooLong => {
                     let rule = format!("a line may hold {} bytes", super::MAX_LINE_BYTES);
                     self.refuse(&Refusal::new(None, INVALID_REQUEST, rule), None);

@@ -5,7 +5,9 @@
 
 use super::fault::Fault;
 use super::objects::{quoted, text, writable_columns};
+use super::weight;
 use super::write::Writer;
+use crate::error::ErrorCode;
 use crate::policy::{Policy, Refusal};
 
 /// An object of the schema: type, name, table, SQL.
@@ -65,6 +67,27 @@ impl Writer {
             Some(object) => Err(Refusal::Protected { object }.into()),
             None => Ok(()),
         }
+    }
+
+    /// How heavy the schema is, for [`Self::check_weight`].
+    pub(super) fn schema_weight(&self) -> Result<u64, Fault> {
+        weight::of_schema(self.guarded().trusted()).map_err(|error| self.guarded().fault(&error))
+    }
+
+    /// A schema must not grow beyond what every worker can read.
+    pub(super) fn check_weight(&self, before: u64) -> Result<(), Fault> {
+        let after = self.schema_weight()?;
+        if after <= before.max(weight::MOST) {
+            return Ok(());
+        }
+        Err(Fault::error(
+            ErrorCode::TooBig,
+            format!(
+                "the definitions of all tables, views, indexes and triggers together would take about {} MB of memory in each process that opens the file, more than {}; shorten this one, or keep long texts in rows",
+                after >> 20,
+                weight::MOST >> 20
+            ),
+        ))
     }
 
     /// `CREATE TRIGGER temp.t AFTER INSERT ON main.x` is reported as a trigger in `main`.

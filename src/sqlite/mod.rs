@@ -61,4 +61,5 @@ pub mod text_command;
 pub mod toll;
 pub mod view;
 pub mod watch;
+mod weight;
 pub mod write;

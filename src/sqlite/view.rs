@@ -144,6 +144,7 @@ impl Writer {
             }
             Some(_) => return Err(Fault::Exists { kind: "table".to_owned(), name: view.name.to_owned() }),
         };
+        let weight = self.schema_weight()?;
         let text = definition(view.name, view.description, select);
         let compiled = self.guarded().compile(policy, &text)?;
         let creates = matches!(&compiled.judged.facts.structural,
@@ -157,6 +158,7 @@ impl Writer {
             let _running = self.guarded().enter(&judged);
             compiled.statement.raw_execute().map_err(fault)?;
         }
+        self.check_weight(weight)?;
         // Compiling a SELECT from it finds what CREATE VIEW does not look for: a view that names itself.
         let columns = conn
             .prepare(&format!("SELECT * FROM main.{name}"))

@@ -181,7 +181,10 @@ impl Writer {
             _ => None,
         };
         let weighed = change.agreed.before(self.guarded.trusted(), &judged).map_err(|e| self.fault(&e))?;
-        let ours = judged.facts.structural.as_ref().map(|_| self.server_objects()).transpose()?;
+        let ours = match &judged.facts.structural {
+            Some(_) => Some((self.server_objects()?, self.schema_weight()?)),
+            None => None,
+        };
         self.seen.reset();
         let total_before = self.guarded.trusted().total_changes();
         let (returning, mut changed) = self.step(policy, change)?;
@@ -202,9 +205,10 @@ impl Writer {
                 return Err(Retry::No(Refusal::Overwrites { rows, cap: *cap }.into()));
             }
         }
-        if let Some(ours) = &ours {
+        if let Some((ours, weight)) = &ours {
             self.check_server_objects(ours)?;
             self.check_no_temporary()?;
+            self.check_weight(*weight)?;
         }
         if let Some(table) = &judged.facts.trigger_on {
             self.judge_trigger(policy, table)?;
@@ -224,8 +228,7 @@ impl Writer {
         Ok(changed)
     }
 
-    /// Compiles for a change: what only reads, or under a destructive policy only adds, is sent on.
-    /// Compiles and judges a change.
+    /// Compiles and judges a change: what only reads, or under a destructive policy only adds, is sent on.
     ///
     /// # Errors
     /// Refusals, SQLite's errors, a statement that only reads.

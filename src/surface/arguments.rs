@@ -4,12 +4,15 @@
 //! It forgives what clients and models commonly do (digits in a string, 2.0, JSON text for a list) and says
 //! the rest in one line. What a value means is the handler's to check.
 
-use super::{SurfaceSettings, pattern};
+use super::{SurfaceSettings, pattern, values};
 use crate::error::ToolError;
 use crate::spec::descriptor::Context;
 use crate::spec::diagnostic::{listed, nearest};
 use crate::spec::model::{ParamSpec, ParamType, ToolSpec};
 use serde_json::{Map, Value};
+
+/// Unknown arguments that are named.
+const UNKNOWN_SHOWN: usize = 5;
 
 /// Checks `arguments` against the tool's parameters.
 ///
@@ -25,11 +28,14 @@ pub fn check(
     arguments: Option<Map<String, Value>>,
 ) -> Result<Map<String, Value>, ToolError> {
     let mut given = arguments.unwrap_or_default();
-    let mut mistakes: Vec<String> = given
-        .keys()
-        .filter(|name| !spec.params.iter().any(|param| param.name == **name))
-        .map(|name| unknown(name, spec))
-        .collect();
+    let is_known = |name: &&String| spec.params.iter().any(|param| param.name == **name);
+    let unknowns = || given.keys().filter(|name| !is_known(name));
+    let mut mistakes: Vec<String> =
+        unknowns().take(UNKNOWN_SHOWN).map(|name| unknown(name, spec)).collect();
+    let more = unknowns().count().saturating_sub(UNKNOWN_SHOWN);
+    if more > 0 {
+        mistakes.push(format!("and {more} more"));
+    }
     let mut checked = Map::new();
     for param in &spec.params {
         let value = given.remove(&param.name).unwrap_or(Value::Null);
@@ -237,7 +243,8 @@ fn binding(name: &str, value: Value) -> Result<Value, String> {
 
 /// An array or object that came as JSON text; everything else as it is.
 fn from_json_text(value: Value) -> Value {
-    let parsed = value.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let text = value.as_str().filter(|text| !values::too_many(text.as_bytes()));
+    let parsed = text.and_then(|text| serde_json::from_str::<Value>(text).ok());
     parsed.filter(|parsed| parsed.is_array() || parsed.is_object()).unwrap_or(value)
 }
 

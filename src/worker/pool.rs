@@ -34,6 +34,14 @@ const KILL_WAIT: Duration = Duration::from_millis(100);
 /// How long a commit may take that has been announced.
 const COMMIT_GRACE: Duration = Duration::from_secs(120);
 
+/// How long a process may take that copies the file, apart from the bytes that it copies and checks, and how
+/// many of them it must manage in a second.
+const COPY_GRACE: Duration = Duration::from_secs(60);
+const COPIED_A_SECOND: u64 = 2 << 20;
+
+/// How long the list of snapshots may take; each is looked at, none is read whole.
+const LIST_GRACE: Duration = Duration::from_secs(120);
+
 /// How long a worker may take to open the file.
 const START_GRACE: Duration = Duration::from_secs(30);
 
@@ -157,6 +165,12 @@ impl Pool {
         // Dropping the worker kills it; what it leaves has a temporary name and is swept later.
         let message = tokio::select! {
             message = made => message,
+            () = tokio::time::sleep(self.copy_time()) => {
+                return Err(failed(format!(
+                    "the process that copies the file was not done within {} s and was killed",
+                    self.copy_time().as_secs()
+                )));
+            }
             () = cancel.cancelled() => return Err(ToolError::new(ErrorCode::Cancelled, "the call was cancelled")),
             () = self.closing.cancelled() => return Err(ToolError::new(ErrorCode::Cancelled, "the server ended")),
         };
@@ -181,17 +195,29 @@ impl Pool {
         let order = Order::Restore(Box::new(request));
         let first = tokio::select! {
             biased;
-            message = worker.order(&order) => Some(message),
-            () = cancel.cancelled() => None,
-            () = self.closing.cancelled() => None,
+            message = worker.order(&order) => Ok(message),
+            () = cancel.cancelled() => Err(Stop::Cancelled),
+            () = self.closing.cancelled() => Err(Stop::Cancelled),
+            // It checks and copies the snapshot besides.
+            () = tokio::time::sleep(2 * self.copy_time()) => Err(Stop::Deadline),
         };
-        let Some(mut message) = first else {
-            // Whoever asks next whether something was committed must not be too early.
-            let _ = worker.child.kill().await;
-            return Err(JobError::Killed(Stop::Cancelled));
+        let mut message = match first {
+            Ok(message) => message,
+            Err(stop) => {
+                // Whoever asks next whether something was committed must not be too early.
+                let _ = worker.child.kill().await;
+                return Err(JobError::Killed(stop));
+            }
         };
         if matches!(message, Ok(Some(FromWorker::Committing { .. }))) {
-            message = receive(&mut worker.output, &mut worker.inbox).await;
+            let done = receive(&mut worker.output, &mut worker.inbox);
+            message = match tokio::time::timeout(COMMIT_GRACE + self.copy_time(), done).await {
+                Ok(message) => message,
+                Err(_) => {
+                    let _ = worker.child.kill().await;
+                    return Err(JobError::Killed(Stop::Deadline));
+                }
+            };
         }
         match message {
             Ok(Some(FromWorker::Restored(done))) => {
@@ -216,6 +242,7 @@ impl Pool {
         let order = Order::Snapshots(listing);
         let message = tokio::select! {
             message = worker.order(&order) => message,
+            () = tokio::time::sleep(LIST_GRACE) => return Err(JobError::Killed(Stop::Deadline)),
             () = cancel.cancelled() => return Err(JobError::Killed(Stop::Cancelled)),
             () = self.closing.cancelled() => return Err(JobError::Killed(Stop::Cancelled)),
         };
@@ -237,6 +264,15 @@ impl Pool {
         // Waited for, so that the server's own connection is the last one and leaves no -wal behind.
         let ends = workers.into_iter().map(|mut worker| async move { worker.child.kill().await });
         let _ = tokio::time::timeout(KILL_WAIT, futures::future::join_all(ends)).await;
+    }
+
+    /// How long a process may take that copies the database and checks the copy.
+    fn copy_time(&self) -> Duration {
+        let size = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |file| file.len());
+        let mut wal = self.path.clone().into_os_string();
+        wal.push("-wal");
+        let bytes = size(&self.path).saturating_add(size(std::path::Path::new(&wal)));
+        COPY_GRACE + self.busy_timeout + Duration::from_secs(bytes / COPIED_A_SECOND)
     }
 
     async fn start(&self, writes: bool) -> Result<Worker, JobError> {
