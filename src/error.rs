@@ -138,7 +138,8 @@ impl ToolError {
         const END: usize = 300;
         if self.message.len() > most.saturating_add(500) {
             let text = &self.message;
-            let boundary = |at: usize| (at..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+            let boundary =
+                |at: usize| (at..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
             let head = text.get(..boundary(most)).unwrap_or_default();
             let tail = text.get(boundary(text.len() - END)..).unwrap_or_default();
             let left_out = text.len() - head.len() - tail.len();
@@ -205,7 +206,8 @@ mod tests {
 
     #[test]
     fn long_words_keep_their_beginning_and_their_end() {
-        let error = ToolError::arguments(format!("no such table: {}; list_tables shows them", "ž".repeat(5000)));
+        let error =
+            ToolError::arguments(format!("no such table: {}; list_tables shows them", "ž".repeat(5000)));
         assert_eq!(error.clone().within(20_000), error);
         let cut = error.clone().within(100).message;
         assert!(cut.len() <= 600 && cut.starts_with("no such table: žž"), "{cut}");

@@ -4,7 +4,7 @@ use super::{Program, runtime};
 use crate::config::Settings;
 use crate::error::{EXIT_OK, StartError};
 use crate::logging::START;
-use crate::server::{self, Ending, Service, stdio};
+use crate::server::{self, Ending, Service};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 pub(super) fn serve<P: Program>(program: &P, settings: &Settings) -> Result<u8, StartError> {
     runtime::run(async {
         let service = program.open(settings).await?;
-        let reloads = !settings.tools.is_empty();
+        let reloads = !settings.tools.is_empty() || settings.policy.is_some();
         let signals = runtime::signals(reloads)?;
         let (db, profile) = (settings.db.display(), &settings.profile);
         let read_only = if settings.read_only { ", read-only" } else { "" };
@@ -28,7 +28,7 @@ pub(super) fn serve<P: Program>(program: &P, settings: &Settings) -> Result<u8, 
             );
         }
         let watching = reloads.then(|| tokio::spawn(keep_up(Arc::clone(&service), signals.reload)));
-        let ending = server::serve(service, stdio::input(), stdio::output(), signals.stop).await;
+        let ending = server::serve_stdio(service, signals.stop).await;
         if let Some(watching) = watching {
             watching.abort();
         }
@@ -40,7 +40,7 @@ pub(super) fn serve<P: Program>(program: &P, settings: &Settings) -> Result<u8, 
     })
 }
 
-/// Has the tools' files looked at now and then, and read at once when a signal asks for it.
+/// Has the files of tools and policy looked at now and then, and read at once when a signal asks for it.
 async fn keep_up(service: Arc<impl Service>, asked: Arc<Notify>) {
     loop {
         tokio::select! {

@@ -7,9 +7,9 @@ use super::confirm::Consent;
 use super::snapshot::KEPT_ANYWAY;
 use super::{Call, Reply, required_reason, required_text};
 use crate::error::{ErrorCode, ToolError};
+use crate::render::Cell;
 use crate::render::csv::CsvSink;
 use crate::render::trailer::RowCut;
-use crate::render::Cell;
 use crate::sqlite::restore::{Listing, RestoreRequest, Restored, SnapshotEntry};
 use crate::worker::pool::JobError;
 

@@ -11,7 +11,6 @@ use super::offers::{self, ERROR_CODE_KEY};
 use super::progress::Progress;
 use crate::error::StartError;
 use crate::outcome::{CallContext, Offers, Outcome};
-use crate::render::one_line;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams,
     CompleteResult, ContentBlock, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData,
@@ -31,9 +30,6 @@ use tokio_util::sync::CancellationToken;
 
 /// Calls that run at once; more wait for their turn.
 const CALLS_AT_ONCE: usize = 64;
-
-/// Characters of an unknown name that an error repeats.
-const SHOWN_CHARS: usize = 100;
 
 /// How long a client may keep lists that never change while the server runs, in milliseconds: a server that
 /// is started again may have other flags.
@@ -113,8 +109,8 @@ impl<S: Service> Handler<S> {
     }
 
     fn no_method(&self, method: &str) -> ErrorData {
-        let method = one_line(method, SHOWN_CHARS);
-        let words = format!("no method `{method}`; this server has {}", self.methods().join(", "));
+        let has = self.methods().join(", ");
+        let words = format!("no method `{}`; this server has {has}", offers::shown(method));
         ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words, None)
     }
 
@@ -130,8 +126,7 @@ impl<S: Service> Handler<S> {
 
     fn unknown_tool(&self, name: &str) -> ErrorData {
         let names: Vec<String> = self.tools().0.iter().map(|tool| format!("`{}`", tool.name)).collect();
-        let name = one_line(name, SHOWN_CHARS);
-        let words = format!("unknown tool `{name}`; the tools are {}", names.join(", "));
+        let words = format!("unknown tool `{}`; the tools are {}", offers::shown(name), names.join(", "));
         ErrorData::invalid_params(words, None)
     }
 

@@ -47,13 +47,17 @@ pub(super) struct LineTransport<R> {
     revision: Option<ProtocolVersion>,
     /// How long answers may take after the end of input.
     patience: Duration,
-    /// Set at the end of input.
+    /// Set at the end of input, or when the client has hung up.
     deadline: Option<Instant>,
+    /// Nothing more will be read.
+    input_over: bool,
     ends: Ends,
 }
 
 /// Cancelled as a connection ends.
 pub(super) struct Ends {
+    /// When the client has closed its end, while there may be something left to read.
+    pub(super) hung_up: CancellationToken,
     /// When no more input will come.
     pub(super) input: CancellationToken,
     /// When nothing more will be received, the answers being out.
@@ -78,6 +82,7 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
             revision: None,
             patience,
             deadline: None,
+            input_over: false,
             ends,
         }
     }
@@ -85,6 +90,25 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
     /// Whether every answer has been written, as far as they can be.
     fn is_drained(&self) -> bool {
         self.flight.len() == 0 && self.writer.queued_bytes() == 0
+    }
+
+    /// Answers have so long from now on.
+    fn end_input(&mut self) {
+        self.deadline.get_or_insert_with(|| Instant::now() + self.patience);
+        self.ends.input.cancel();
+    }
+
+    /// Waits until a request or a write is done with, the deadline is there, or the client hangs up: while
+    /// reading pauses nobody would else notice.
+    async fn wait(&mut self) {
+        let Some(deadline) = self.deadline else {
+            tokio::select! {
+                () = self.flight.changed.notified() => {}
+                () = self.ends.hung_up.cancelled() => self.end_input(),
+            }
+            return;
+        };
+        let _ = tokio::time::timeout_at(deadline, self.flight.changed.notified()).await;
     }
 
     fn has_room(&self) -> bool {
@@ -213,7 +237,7 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
         loop {
             let is_late = self.deadline.is_some_and(|deadline| deadline <= Instant::now());
             if !is_late && !self.has_room() {
-                changed(&self.flight, self.deadline).await;
+                self.wait().await;
                 continue;
             }
             if let Some((message, batch, bytes)) = self.pending.pop_front()
@@ -224,12 +248,12 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
                 }
                 continue;
             }
-            if self.deadline.is_some() {
-                if is_late || self.is_drained() {
-                    self.ends.all.cancel();
-                    return None;
-                }
-                changed(&self.flight, self.deadline).await;
+            if is_late || (self.input_over && self.is_drained()) {
+                self.ends.all.cancel();
+                return None;
+            }
+            if self.input_over {
+                self.wait().await;
                 continue;
             }
             let most = self.longest_line();
@@ -240,14 +264,14 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
             };
             match line {
                 Line::Whole(line) => self.take_apart(&line),
-                Line::Held => changed(&self.flight, None).await,
+                Line::Held => self.wait().await,
                 Line::TooLong => {
                     let rule = format!("a line may hold {} bytes", super::MAX_LINE_BYTES);
                     self.refuse(&Refusal::new(None, INVALID_REQUEST, rule), None);
                 }
                 Line::End => {
-                    self.deadline = Some(Instant::now() + self.patience);
-                    self.ends.input.cancel();
+                    self.input_over = true;
+                    self.end_input();
                 }
             }
         }
@@ -256,16 +280,6 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
     async fn close(&mut self) -> Result<(), Infallible> {
         self.ends.all.cancel();
         Ok(())
-    }
-}
-
-/// Waits until a request or a write is done with, or the deadline is there.
-async fn changed(flight: &Flight, deadline: Option<Instant>) {
-    match deadline {
-        None => flight.changed.notified().await,
-        Some(deadline) => {
-            let _ = tokio::time::timeout_at(deadline, flight.changed.notified()).await;
-        }
     }
 }
 

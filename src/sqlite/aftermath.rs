@@ -5,7 +5,7 @@
 
 use super::fault::Fault;
 use super::objects::{quoted, text, writable_columns};
-use super::weight;
+use super::schema_size;
 use super::write::Writer;
 use crate::error::ErrorCode;
 use crate::policy::{Policy, Refusal};
@@ -69,15 +69,15 @@ impl Writer {
         }
     }
 
-    /// How heavy the schema is, for [`Self::check_weight`].
-    pub(super) fn schema_weight(&self) -> Result<u64, Fault> {
-        weight::of_schema(self.guarded().trusted()).map_err(|error| self.guarded().fault(&error))
+    /// How many bytes the schema takes in memory, for [`Self::check_schema_size`].
+    pub(super) fn schema_bytes(&self) -> Result<u64, Fault> {
+        schema_size::of_schema(self.guarded().trusted()).map_err(|error| self.guarded().fault(&error))
     }
 
     /// A schema must not grow beyond what every worker can read.
-    pub(super) fn check_weight(&self, before: u64) -> Result<(), Fault> {
-        let after = self.schema_weight()?;
-        if after <= before.max(weight::MOST) {
+    pub(super) fn check_schema_size(&self, before: u64) -> Result<(), Fault> {
+        let after = self.schema_bytes()?;
+        if after <= before.max(schema_size::MOST) {
             return Ok(());
         }
         Err(Fault::error(
@@ -85,7 +85,7 @@ impl Writer {
             format!(
                 "the definitions of all tables, views, indexes and triggers together would take about {} MB of memory in each process that opens the file, more than {}; shorten this one, or keep long texts in rows",
                 after >> 20,
-                weight::MOST >> 20
+                schema_size::MOST >> 20
             ),
         ))
     }

@@ -52,6 +52,10 @@ impl Writer {
         if self.guarded().protected().owns(view.name) {
             return Err(Refusal::Protected { object: view.name.to_owned() }.into());
         }
+        let bounds = self.guarded().bounds()?;
+        if bounds.narrowing.protects(view.name) {
+            return Err(Refusal::PolicyProtected { object: view.name.to_owned() }.into());
+        }
         let select = self.checked_select(policy, view.select_sql)?;
         self.begin()?;
         let result = self.create_in_transaction(policy, view, &select, moments, began);
@@ -62,7 +66,7 @@ impl Writer {
     }
 
     /// The SELECT's text without its terminator.
-    fn checked_select(&self, policy: &'static Policy, sql: &str) -> Result<String, Fault> {
+    pub(super) fn checked_select(&self, policy: &'static Policy, sql: &str) -> Result<String, Fault> {
         let compiled = self.guarded().compile(policy, sql)?;
         let judged = &compiled.judged;
         let plain = judged.readonly
@@ -144,7 +148,7 @@ impl Writer {
             }
             Some(_) => return Err(Fault::Exists { kind: "table".to_owned(), name: view.name.to_owned() }),
         };
-        let weight = self.schema_weight()?;
+        let bytes = self.schema_bytes()?;
         let text = definition(view.name, view.description, select);
         let compiled = self.guarded().compile(policy, &text)?;
         let creates = matches!(&compiled.judged.facts.structural,
@@ -158,7 +162,7 @@ impl Writer {
             let _running = self.guarded().enter(&judged);
             compiled.statement.raw_execute().map_err(fault)?;
         }
-        self.check_weight(weight)?;
+        self.check_schema_size(bytes)?;
         // Compiling a SELECT from it finds what CREATE VIEW does not look for: a view that names itself.
         let columns = conn
             .prepare(&format!("SELECT * FROM main.{name}"))

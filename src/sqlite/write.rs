@@ -182,7 +182,7 @@ impl Writer {
         };
         let weighed = change.agreed.before(self.guarded.trusted(), &judged).map_err(|e| self.fault(&e))?;
         let ours = match &judged.facts.structural {
-            Some(_) => Some((self.server_objects()?, self.schema_weight()?)),
+            Some(_) => Some((self.server_objects()?, self.schema_bytes()?)),
             None => None,
         };
         self.seen.reset();
@@ -205,10 +205,10 @@ impl Writer {
                 return Err(Retry::No(Refusal::Overwrites { rows, cap: *cap }.into()));
             }
         }
-        if let Some((ours, weight)) = &ours {
+        if let Some((ours, bytes)) = &ours {
             self.check_server_objects(ours)?;
             self.check_no_temporary()?;
-            self.check_weight(*weight)?;
+            self.check_schema_size(*bytes)?;
         }
         if let Some(table) = &judged.facts.trigger_on {
             self.judge_trigger(policy, table)?;
@@ -228,7 +228,7 @@ impl Writer {
         Ok(changed)
     }
 
-    /// Compiles and judges a change: what only reads, or under a destructive policy only adds, is sent on.
+    /// Compiles for a change: what only reads, or under a destructive policy only adds, is sent on.
     ///
     /// # Errors
     /// Refusals, SQLite's errors, a statement that only reads.

@@ -30,8 +30,7 @@ pub fn check(
     let mut given = arguments.unwrap_or_default();
     let is_known = |name: &&String| spec.params.iter().any(|param| param.name == **name);
     let unknowns = || given.keys().filter(|name| !is_known(name));
-    let mut mistakes: Vec<String> =
-        unknowns().take(UNKNOWN_SHOWN).map(|name| unknown(name, spec)).collect();
+    let mut mistakes: Vec<String> = unknowns().take(UNKNOWN_SHOWN).map(|name| unknown(name, spec)).collect();
     let more = unknowns().count().saturating_sub(UNKNOWN_SHOWN);
     if more > 0 {
         mistakes.push(format!("and {more} more"));

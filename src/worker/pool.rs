@@ -4,11 +4,11 @@
 //! overran or died. It does not know what the jobs mean.
 
 use super::child::{Worker, encoded, receive};
+use super::narrowed::Narrowed;
 use super::protocol::{Answer, FromWorker, Job, Order, Setup, ToWorker, Work};
-use crate::error::{ErrorCode, ToolError};
-use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
+use crate::error::ErrorCode;
+use crate::policy::Narrowing;
 use crate::sqlite::fault::Fault;
-use crate::sqlite::restore::{Listing, RestoreRequest, Restored, SnapshotEntry};
 use crate::sqlite::watch::Stop;
 use std::io;
 use std::path::PathBuf;
@@ -32,15 +32,7 @@ pub const KILL_GRACE: Duration = Duration::from_secs(1);
 const KILL_WAIT: Duration = Duration::from_millis(100);
 
 /// How long a commit may take that has been announced.
-const COMMIT_GRACE: Duration = Duration::from_secs(120);
-
-/// How long a process may take that copies the file, apart from the bytes that it copies and checks, and how
-/// many of them it must manage in a second.
-const COPY_GRACE: Duration = Duration::from_secs(60);
-const COPIED_A_SECOND: u64 = 2 << 20;
-
-/// How long the list of snapshots may take; each is looked at, none is read whole.
-const LIST_GRACE: Duration = Duration::from_secs(120);
+pub(super) const COMMIT_GRACE: Duration = Duration::from_secs(120);
 
 /// How long a worker may take to open the file.
 const START_GRACE: Duration = Duration::from_secs(30);
@@ -71,14 +63,15 @@ pub trait Attend: Send + Sync {
 
 /// The workers of one database.
 pub struct Pool {
-    path: PathBuf,
-    busy_timeout: Duration,
+    pub(super) path: PathBuf,
+    pub(super) busy_timeout: Duration,
     immutable: bool,
+    narrowed: Narrowed,
     numbers: AtomicU64,
     places: Semaphore,
     idle: StdMutex<Vec<Worker>>,
     writer: Mutex<Option<Worker>>,
-    closing: CancellationToken,
+    pub(super) closing: CancellationToken,
 }
 
 /// The terms of one job.
@@ -100,12 +93,24 @@ impl Pool {
             path,
             busy_timeout,
             immutable,
+            narrowed: Narrowed::default(),
             numbers: AtomicU64::new(1),
             places: Semaphore::new(READERS),
             idle: StdMutex::default(),
             writer: Mutex::new(None),
             closing: CancellationToken::new(),
         }
+    }
+
+    /// From now on every job runs under this narrowing. Workers under another one take no further job.
+    pub fn renarrow(&self, narrowing: Narrowing) {
+        self.narrowed.set(narrowing);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// The worker, if it runs under the narrowing of now and did not die.
+    fn usable(&self, worker: Worker) -> Option<Worker> {
+        if worker.narrowing_changes == self.narrowed.changes() { worker.if_alive() } else { None }
     }
 
     /// Runs a job that reads.
@@ -120,7 +125,7 @@ impl Pool {
         };
         let _place = place.map_err(|_| JobError::Fault(Fault::Stopped(Stop::Cancelled)))?;
         let free = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut worker = match free.and_then(Worker::if_alive) {
+        let mut worker = match free.and_then(|worker| self.usable(worker)) {
             Some(worker) => worker,
             None => self.start(false).await?,
         };
@@ -137,7 +142,7 @@ impl Pool {
     /// The worker's fault, a kill, a lost worker.
     pub async fn write(&self, work: Work, terms: &Terms, attend: &impl Attend) -> Result<Answer, JobError> {
         let mut slot = self.writer.lock().await;
-        let mut worker = match slot.take().and_then(Worker::if_alive) {
+        let mut worker = match slot.take().and_then(|worker| self.usable(worker)) {
             Some(worker) => worker,
             None => self.start(true).await?,
         };
@@ -146,111 +151,6 @@ impl Pool {
             *slot = Some(worker);
         }
         result
-    }
-
-    /// Makes a snapshot, in a process of its own. The caller holds the turn-lock.
-    ///
-    /// # Errors
-    /// Why there is none; `CANCELLED` when nobody wants it any more.
-    pub async fn snapshot(
-        &self,
-        request: SnapshotRequest,
-        cancel: &CancellationToken,
-    ) -> Result<SnapshotDone, ToolError> {
-        let failed = |words: String| ToolError::new(ErrorCode::SnapshotFailed, words);
-        let mut worker =
-            Worker::spawn().map_err(|error| failed(format!("a worker cannot be started: {error}")))?;
-        let order = Order::Snapshot(request);
-        let made = worker.order(&order);
-        // Dropping the worker kills it; what it leaves has a temporary name and is swept later.
-        let message = tokio::select! {
-            message = made => message,
-            () = tokio::time::sleep(self.copy_time()) => {
-                return Err(failed(format!(
-                    "the process that copies the file was not done within {} s and was killed",
-                    self.copy_time().as_secs()
-                )));
-            }
-            () = cancel.cancelled() => return Err(ToolError::new(ErrorCode::Cancelled, "the call was cancelled")),
-            () = self.closing.cancelled() => return Err(ToolError::new(ErrorCode::Cancelled, "the server ended")),
-        };
-        match message {
-            Ok(Some(FromWorker::Snapshot(done))) => done,
-            Ok(_) => Err(failed("the process that copies the file died".to_owned())),
-            Err(error) => Err(failed(format!("the process that copies the file died: {error}"))),
-        }
-    }
-
-    /// Restores a snapshot, in a process of its own. The caller holds the turn-lock.
-    ///
-    /// # Errors
-    /// Why nothing was restored; a kill or a lost process, after which the caller must find out.
-    pub async fn restore(
-        &self,
-        request: RestoreRequest,
-        cancel: &CancellationToken,
-    ) -> Result<Restored, JobError> {
-        let lost = |words: String| JobError::Lost(format!("the process that restores {words}"));
-        let mut worker = Worker::spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
-        let order = Order::Restore(Box::new(request));
-        let first = tokio::select! {
-            biased;
-            message = worker.order(&order) => Ok(message),
-            () = cancel.cancelled() => Err(Stop::Cancelled),
-            () = self.closing.cancelled() => Err(Stop::Cancelled),
-            // It checks and copies the snapshot besides.
-            () = tokio::time::sleep(2 * self.copy_time()) => Err(Stop::Deadline),
-        };
-        let mut message = match first {
-            Ok(message) => message,
-            Err(stop) => {
-                // Whoever asks next whether something was committed must not be too early.
-                let _ = worker.child.kill().await;
-                return Err(JobError::Killed(stop));
-            }
-        };
-        if matches!(message, Ok(Some(FromWorker::Committing { .. }))) {
-            let done = receive(&mut worker.output, &mut worker.inbox);
-            message = match tokio::time::timeout(COMMIT_GRACE + self.copy_time(), done).await {
-                Ok(message) => message,
-                Err(_) => {
-                    let _ = worker.child.kill().await;
-                    return Err(JobError::Killed(Stop::Deadline));
-                }
-            };
-        }
-        match message {
-            Ok(Some(FromWorker::Restored(done))) => {
-                done.map(|restored| *restored).map_err(|error| JobError::Fault(error.into()))
-            }
-            Ok(_) => Err(lost("died".to_owned())),
-            Err(error) => Err(lost(format!("died: {error}"))),
-        }
-    }
-
-    /// Lists the snapshots, in a process of its own: their files may have been edited by anyone.
-    ///
-    /// # Errors
-    /// Why there is no list.
-    pub async fn snapshots(
-        &self,
-        listing: Listing,
-        cancel: &CancellationToken,
-    ) -> Result<Vec<SnapshotEntry>, JobError> {
-        let lost = |words: String| JobError::Lost(format!("the process that looks at snapshots {words}"));
-        let mut worker = Worker::spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
-        let order = Order::Snapshots(listing);
-        let message = tokio::select! {
-            message = worker.order(&order) => message,
-            () = tokio::time::sleep(LIST_GRACE) => return Err(JobError::Killed(Stop::Deadline)),
-            () = cancel.cancelled() => return Err(JobError::Killed(Stop::Cancelled)),
-            () = self.closing.cancelled() => return Err(JobError::Killed(Stop::Cancelled)),
-        };
-        match message {
-            Ok(Some(FromWorker::Snapshots(found))) => found.map_err(|error| JobError::Fault(error.into())),
-            Ok(_) => Err(lost("died".to_owned())),
-            Err(error) => Err(lost(format!("died: {error}"))),
-        }
     }
 
     /// Stops what runs and ends the workers that wait. A commit that was announced is let through.
@@ -266,23 +166,18 @@ impl Pool {
         let _ = tokio::time::timeout(KILL_WAIT, futures::future::join_all(ends)).await;
     }
 
-    /// How long a process may take that copies the database and checks the copy.
-    fn copy_time(&self) -> Duration {
-        let size = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |file| file.len());
-        let mut wal = self.path.clone().into_os_string();
-        wal.push("-wal");
-        let bytes = size(&self.path).saturating_add(size(std::path::Path::new(&wal)));
-        COPY_GRACE + self.busy_timeout + Duration::from_secs(bytes / COPIED_A_SECOND)
-    }
-
     async fn start(&self, writes: bool) -> Result<Worker, JobError> {
         let mut worker = Worker::spawn()
             .map_err(|error| JobError::Lost(format!("a worker cannot be started: {error}")))?;
+        let told = self.narrowed.tell();
+        worker.narrowing_changes = told.changes;
         let setup = Setup {
             path: self.path.clone(),
             writes,
             immutable: self.immutable,
             busy_timeout_ms: u64::try_from(self.busy_timeout.as_millis()).unwrap_or(u64::MAX),
+            tells_notes: told.tells_notes,
+            narrowing: told.narrowing,
         };
         let order = Order::Jobs(setup);
         match tokio::time::timeout(START_GRACE, worker.order(&order)).await {
@@ -332,7 +227,8 @@ impl Pool {
                             clock.resume();
                             unsent.push(encoded(&ToWorker::LogWritten { job }).map_err(lost)?);
                         }
-                        Some(FromWorker::Waiting { job }) if job == number => clock.pause(),
+                        Some(FromWorker::Notes(notes)) => notes.iter().for_each(|note| tracing::warn!("{note}")),
+                    Some(FromWorker::Waiting { job }) if job == number => clock.pause(),
                         Some(FromWorker::Started { job }) if job == number => clock.resume(),
                         Some(FromWorker::Committing { job }) if job == number => clock.commit(),
                         Some(_) => {}

@@ -21,7 +21,7 @@ use crate::sqlite::toll::Agreed;
 use crate::sqlite::view::NewView;
 use crate::sqlite::watch::Watch;
 use crate::sqlite::write::{Change, Changed, Moments, Writer};
-use crate::sqlite::{compile, plan, sample};
+use crate::sqlite::{compile, hiding, plan, sample};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,7 +34,8 @@ use std::time::Duration;
 /// What cannot be reported to the server: broken pipes, messages that are not of the protocol.
 pub fn run() -> io::Result<()> {
     die_with_the_server();
-    let pipe = Pipe(Arc::new(Mutex::new(Frames::of_stdio()?)));
+    let frames = Arc::new(Mutex::new(Frames::of_stdio()?));
+    let pipe = Pipe { frames, stopped: Arc::default() };
     match pipe.receive::<Order>()? {
         Some(Order::Jobs(setup)) => run_jobs(&pipe, &setup),
         Some(Order::Snapshot(request)) => {
@@ -64,12 +65,18 @@ fn run_jobs(pipe: &Pipe, setup: &Setup) -> io::Result<()> {
         }
     };
     pipe.send(&FromWorker::Ready(Ok(())))?;
+    let mut tells_notes = setup.tells_notes;
     while let Some(message) = pipe.receive::<ToWorker>()? {
         match message {
             ToWorker::Job(job) => {
                 current.store(job.number, Ordering::Relaxed);
                 let number = job.number;
                 let result = bench.work(*job, pipe);
+                // Within a job, because reading the schema may wait for a lock.
+                if std::mem::take(&mut tells_notes) {
+                    let notes = hiding::notes(bench.guarded(), &setup.narrowing).unwrap_or_default();
+                    pipe.send(&FromWorker::Notes(notes))?;
+                }
                 current.store(0, Ordering::Relaxed);
                 pipe.send(&FromWorker::Done { job: number, result })?;
             }
@@ -82,18 +89,19 @@ fn run_jobs(pipe: &Pipe, setup: &Setup) -> io::Result<()> {
 
 /// The connection a worker works on.
 enum Bench {
-    Reads(Guarded),
+    Reads(Box<Guarded>),
     Writes(Box<Writer>),
 }
 
 impl Bench {
     fn open(setup: &Setup, watch: Watch) -> rusqlite::Result<Self> {
         if setup.writes {
-            let guarded = Guarded::open(&setup.path, ConnectionKind::ReadWrite, false, &PROTECTED, watch)?;
+            let guarded = Guarded::open(&setup.path, ConnectionKind::ReadWrite, false, &PROTECTED, watch)?
+                .narrowed(setup.narrowing.clone());
             Writer::new(guarded, setup.path.clone()).map(|writer| Self::Writes(Box::new(writer)))
         } else {
             Guarded::open(&setup.path, ConnectionKind::ReadOnly, setup.immutable, &PROTECTED, watch)
-                .map(Self::Reads)
+                .map(|guarded| Self::Reads(Box::new(guarded.narrowed(setup.narrowing.clone()))))
         }
     }
 
@@ -131,6 +139,9 @@ impl Bench {
             Work::Search(search) => {
                 search_rows::run(self.guarded(), policy, &search, &mut || moments.before_log())
                     .map(Answer::Text)
+            }
+            Work::WasCommitted { session, call } => {
+                self.guarded().was_committed(&session, call).map(Answer::Committed)
             }
             Work::Tables { counts } => self.guarded().tables(counts).map(Answer::Tables),
             Work::Describe { table, count } => {
@@ -223,10 +234,11 @@ impl Moments for Told<'_> {
         if self.pipe.send(&FromWorker::NeedsLog { job: self.job }).is_err() {
             return;
         }
-        // An interrupt that comes in between is seen by the parent's own timer.
         while let Ok(Some(message)) = self.pipe.receive::<ToWorker>() {
-            if matches!(message, ToWorker::LogWritten { job } if job == self.job) {
-                return;
+            match message {
+                ToWorker::LogWritten { job } if job == self.job => return,
+                ToWorker::Interrupt { job } => self.pipe.stopped.store(job, Ordering::Relaxed),
+                _ => {}
             }
         }
     }
@@ -253,20 +265,27 @@ fn watch_over(pipe: &Pipe, current: &Arc<AtomicU64>, busy_timeout: Duration) -> 
 
 /// The pipe to the server, shared with the watch.
 #[derive(Clone)]
-struct Pipe(Arc<Mutex<Frames>>);
+struct Pipe {
+    frames: Arc<Mutex<Frames>>,
+    /// The job of an interrupt that came while the job waited for the log; 0 for none.
+    stopped: Arc<AtomicU64>,
+}
 
 impl Pipe {
     fn receive<T: serde::de::DeserializeOwned>(&self) -> io::Result<Option<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).receive()
+        self.frames.lock().unwrap_or_else(PoisonError::into_inner).receive()
     }
 
     fn send<T: serde::Serialize>(&self, message: &T) -> io::Result<()> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).send(message)
+        self.frames.lock().unwrap_or_else(PoisonError::into_inner).send(message)
     }
 
     /// Whether the server wants this job stopped. Ends the process when the server is gone.
     fn interrupted(&self, job: u64) -> bool {
-        let mut frames = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.stopped.load(Ordering::Relaxed) == job {
+            return true;
+        }
+        let mut frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
         while frames.readable() {
             match frames.receive::<ToWorker>() {
                 Ok(Some(ToWorker::Interrupt { job: stopped })) if stopped == job => return true,
