@@ -3,14 +3,12 @@
 use super::rows::structured;
 use super::{Call, Reply, note_params, rows, unexpected_answer};
 use crate::error::ToolError;
-use crate::render::datum::{cut_text, text_width};
-use crate::render::{Caps, markdown};
-use crate::results::{PlanStep, QueryPlan, Truncated};
+use crate::render::markdown;
+use crate::results::{PlanStep, QueryPlan, Truncated, json_bytes};
 use crate::sqlite::params::Params;
 use crate::sqlite::sample::Sample;
 use crate::worker::protocol::{Answer, Work};
 use serde_json::Value;
-use std::collections::HashMap;
 
 /// Arguments of [`sample_rows`].
 pub struct SampleRowsInput {
@@ -67,52 +65,44 @@ pub async fn explain(call: &Call<'_>, input: ExplainInput) -> Result<Reply, Tool
     let params = Params::from_json(input.params)?;
     match call.read(Work::Explain { sql: input.query, params }).await? {
         Answer::Plan(plan) => {
-            let steps = u64::try_from(plan.len()).ok();
-            let caps = call.core.caps();
-            let (plan, cut) = within(plan, caps);
-            let tree = tree(&plan);
-            let full_scans: Vec<String> = plan.iter().filter_map(|step| full_scan(&step.detail)).collect();
-            let scans = if full_scans.is_empty() {
-                "No table is read from end to end.".to_owned()
-            } else {
-                let names: Vec<String> = full_scans.iter().map(|name| markdown::escaped(name)).collect();
-                format!(
-                    "Read from end to end: {}. An index on the columns compared may help.",
-                    names.join(", ")
-                )
+            let most = call.core.caps().max_result_bytes;
+            let plan = plan_within(plan, most);
+            let scans = match (plan.full_scans.as_slice(), plan.truncated) {
+                ([], None) => "No table is read from end to end.".to_owned(),
+                ([], Some(_)) => format!("cut at {most} bytes"),
+                (names, truncated) => {
+                    let names: Vec<String> = names.iter().map(|name| markdown::escaped(name)).collect();
+                    let cut = truncated.map(|_| format!("\ncut at {most} bytes")).unwrap_or_default();
+                    format!(
+                        "Read from end to end: {}. An index on the columns compared may help.{cut}",
+                        names.join(", ")
+                    )
+                }
             };
-            let mut text = format!("{}\n{scans}", markdown::code_block("", &tree));
-            if cut {
-                text.push_str(&format!("\ncut at {} bytes", caps.max_result_bytes));
-            }
-            let truncated = cut.then_some(Truncated::MaxOutputBytes);
-            structured(&QueryPlan { plan, tree, full_scans, truncated }, text, steps)
+            let rows = u64::try_from(plan.plan.len()).ok();
+            let text = format!("{}\n{scans}", markdown::code_block("", &plan.tree));
+            structured(&plan, text, rows)
         }
         _ => Err(unexpected_answer()),
     }
 }
 
-/// The steps of a plan that there is room for, and whether some are left out. Each is shown up to three times: as
-/// a step, as a line of the tree, and as the table that it scans.
-fn within(plan: Vec<PlanStep>, caps: Caps) -> (Vec<PlanStep>, bool) {
-    let steps = plan.len();
-    let mut indents: HashMap<i64, usize> = HashMap::new();
-    let mut room = caps.max_result_bytes;
-    let kept: Vec<PlanStep> = plan
-        .into_iter()
-        .map(|step| PlanStep { detail: cut_text(&step.detail, caps.max_cell_chars, usize::MAX), ..step })
-        .take_while(|step| {
-            let indent = indents.get(&step.parent).map_or(0, |indent| indent + 3);
-            indents.insert(step.id, indent);
-            let scanned = full_scan(&step.detail).map_or(0, |name| text_width(&name) + 2);
-            let needed = 2 * text_width(&step.detail) + indent + scanned + 60;
-            let fits = needed <= room;
-            room = room.saturating_sub(needed);
-            fits
-        })
-        .collect();
-    let cut = kept.len() < steps;
-    (kept, cut)
+/// The plan with its tree and scans, of the first steps only where all do not fit into `max_bytes` bytes of JSON.
+fn plan_within(mut steps: Vec<PlanStep>, max_bytes: usize) -> QueryPlan {
+    let mut truncated = None;
+    loop {
+        let tree = tree(&steps);
+        let full_scans = steps.iter().filter_map(|step| full_scan(&step.detail)).collect();
+        let plan = QueryPlan { plan: steps, tree, full_scans, truncated };
+        let bytes = json_bytes(&plan);
+        if bytes <= max_bytes || plan.plan.is_empty() {
+            return plan;
+        }
+        steps = plan.plan;
+        // As many as would fit if all were of one length; fewer in the next round if they do not.
+        steps.truncate((steps.len() * max_bytes / bytes).min(steps.len() - 1));
+        truncated = Some(Truncated::MaxOutputBytes);
+    }
 }
 
 /// The plan as SQLite's own shell draws it.

@@ -3,8 +3,8 @@
 use super::rows::structured;
 use super::{Call, Reply};
 use crate::error::ToolError;
-use crate::render::datum::{cut_text, text_width};
-use crate::render::{Caps, markdown};
+use crate::render::datum::text_width;
+use crate::render::{cut_text, markdown};
 use crate::results::{
     ColumnDetail, ForeignKeyDetail, IndexDetail, TableDetail, TableList, TableSummary, Truncated,
 };
@@ -19,19 +19,17 @@ const ENTRY_BYTES: usize = 60;
 /// # Errors
 /// None that an agent can cause.
 pub fn tables(call: &Call<'_>, entries: Vec<TableEntry>) -> Result<Reply, ToolError> {
-    let caps = call.core.caps();
-    let most = caps.max_result_bytes;
+    let most = call.core.caps().max_result_bytes;
     let mut list = TableList { tables: Vec::new(), truncated: None };
     let mut bytes = 0;
     for entry in entries {
-        let name = cut_text(&entry.name, caps.max_cell_chars, most);
-        bytes += text_width(&name) + ENTRY_BYTES;
+        bytes += text_width(&entry.name) + ENTRY_BYTES;
         if bytes > most {
             list.truncated = Some(Truncated::MaxOutputBytes);
             break;
         }
         let kind = kind(entry.view);
-        list.tables.push(TableSummary { name, kind, columns: entry.columns });
+        list.tables.push(TableSummary { name: entry.name, kind, columns: entry.columns });
     }
     let rows: Vec<Vec<Value>> = list
         .tables
@@ -52,86 +50,22 @@ pub fn tables(call: &Call<'_>, entries: Vec<TableEntry>) -> Result<Reply, ToolEr
 /// # Errors
 /// None that an agent can cause.
 pub fn description(call: &Call<'_>, table: TableDescription) -> Result<Reply, ToolError> {
-    let columns = u64::try_from(table.columns.len()).ok();
-    let mut detail = table_detail(table);
-    let caps = call.core.caps();
-    fit(&mut detail, caps);
+    let most = call.core.caps().max_result_bytes;
+    let mut detail = table_detail(table).within(most);
+    detail.name = cut_text(&detail.name, call.core.caps().max_cell_chars);
     let mut text = description_text(&detail);
-    if detail.truncated == Some(Truncated::MaxOutputBytes) {
-        text.push_str(&format!("\ncut at {} bytes\n", caps.max_result_bytes));
+    if detail.truncated.is_some() {
+        text.push_str(&format!("\ncut at {most} bytes"));
     }
-    structured(&detail, text, columns)
+    let text = crate::render::cap_block(text, most);
+    let count = u64::try_from(detail.columns.len()).ok();
+    structured(&detail, text, count)
 }
 
-/// Cuts a description to the caps: long names as cells are cut, then what stands behind the columns, then
-/// columns. What is shown takes no more bytes than the cap, as JSON and as Markdown, but for the fixed words.
-fn fit(detail: &mut TableDetail, caps: Caps) {
-    let mut cutter = Cutter { caps, room: caps.max_result_bytes, cut: None };
-    cutter.text(&mut detail.name);
-    cutter.take(&mut detail.columns, 90, |column, cutter| {
-        cutter.text(&mut column.name);
-        cutter.text(&mut column.kind);
-        column.default.iter_mut().for_each(|default| cutter.text(default));
-    });
-    cutter.take(&mut detail.indexes, 60, |index, cutter| {
-        cutter.text(&mut index.name);
-        index.columns.iter_mut().for_each(|column| cutter.text(column));
-    });
-    cutter.take(&mut detail.foreign_keys, 90, |key, cutter| {
-        cutter.text(&mut key.table);
-        key.from.iter_mut().chain(&mut key.to).for_each(|column| cutter.text(column));
-    });
-    if let Some(sql) = &mut detail.sql
-        && text_width(sql) > cutter.room
-    {
-        *sql = cut_text(sql, usize::MAX, cutter.room);
-        cutter.cut = Some(Truncated::MaxOutputBytes);
-    }
-    detail.truncated = cutter.cut;
-}
-
-/// Bytes that are left, and what was cut so far.
-struct Cutter {
-    caps: Caps,
-    room: usize,
-    cut: Option<Truncated>,
-}
-
-impl Cutter {
-    /// Cuts a text as a cell is cut, and takes its bytes.
-    fn text(&mut self, text: &mut String) {
-        let cut = cut_text(text, self.caps.max_cell_chars, self.caps.max_result_bytes);
-        if cut != *text {
-            self.cut.get_or_insert(Truncated::MaxCellChars);
-            *text = cut;
-        }
-        self.room = self.room.saturating_sub(text_width(text) + 2);
-    }
-
-    /// Keeps the items that there is room for, each with `fixed` bytes besides its texts.
-    fn take<T>(&mut self, items: &mut Vec<T>, fixed: usize, each: impl Fn(&mut T, &mut Self)) {
-        let mut kept = 0;
-        for item in items.iter_mut() {
-            let before = self.room;
-            each(item, self);
-            if self.room <= fixed {
-                // Smaller ones behind it are left out, too: what is missing is the end.
-                self.room = before;
-                break;
-            }
-            self.room -= fixed;
-            kept += 1;
-        }
-        if kept < items.len() {
-            items.truncate(kept);
-            self.cut = Some(Truncated::MaxOutputBytes);
-        }
-    }
-}
-
-/// A table's description as the result that clients get.
+/// A table's description as the result that clients get, whole.
 #[must_use]
 pub fn table_detail(table: TableDescription) -> TableDetail {
+    let rowid = table.key_is_rowid();
     TableDetail {
         name: table.name,
         kind: kind(table.view),
@@ -142,7 +76,7 @@ pub fn table_detail(table: TableDescription) -> TableDetail {
             .map(|column| ColumnDetail {
                 name: column.name,
                 kind: column.declared_type,
-                nullable: !column.not_null,
+                nullable: !(column.not_null || rowid && column.primary_key > 0),
                 default: column.default,
                 primary_key: column.primary_key > 0,
                 generated: column.hidden > 1,

@@ -62,18 +62,6 @@ pub fn text_width(text: &str) -> usize {
     text.chars().map(char_width).sum::<usize>() + 2
 }
 
-/// A text cut to `max_chars` characters as `...[+N chars]`, and below that to `max_bytes` bytes of its width, the
-/// mark aside.
-#[must_use]
-pub fn cut_text(text: &str, max_chars: usize, max_bytes: usize) -> String {
-    let mut shown = Datum::counted(Cell::Text(text.as_bytes()), max_chars);
-    shorten(&mut shown, max_bytes);
-    match shown.0 {
-        Datum::Text(text) => text,
-        _ => String::new(),
-    }
-}
-
 /// What stands behind a text of which characters were left out.
 fn mark(left_out: usize) -> String {
     if left_out == 0 { String::new() } else { format!("...[+{left_out} chars]") }
