@@ -19,7 +19,7 @@ const ENTRY_BYTES: usize = 60;
 /// # Errors
 /// None that an agent can cause.
 pub fn tables(call: &Call<'_>, entries: Vec<TableEntry>) -> Result<Reply, ToolError> {
-    let most = call.core.caps().max_result_bytes;
+    let most = call.caps().max_result_bytes;
     let mut list = TableList { tables: Vec::new(), truncated: None };
     let mut bytes = 0;
     for entry in entries {
@@ -50,9 +50,9 @@ pub fn tables(call: &Call<'_>, entries: Vec<TableEntry>) -> Result<Reply, ToolEr
 /// # Errors
 /// None that an agent can cause.
 pub fn description(call: &Call<'_>, table: TableDescription) -> Result<Reply, ToolError> {
-    let most = call.core.caps().max_result_bytes;
+    let most = call.caps().max_result_bytes;
     let mut detail = table_detail(table).within(most);
-    detail.name = cut_text(&detail.name, call.core.caps().max_cell_chars);
+    detail.name = cut_text(&detail.name, call.caps().max_cell_chars);
     let mut text = description_text(&detail);
     if detail.truncated.is_some() {
         text.push_str(&format!("\ncut at {most} bytes"));

@@ -39,7 +39,8 @@ fn of_text(sql: &[u8]) -> u64 {
             _ => {}
         }
         let of_word = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.') || !byte.is_ascii();
-        if !byte.is_ascii_whitespace() && !(of_word && in_word) {
+        let goes_on = of_word && in_word;
+        if !(goes_on || byte.is_ascii_whitespace()) {
             signs += 1;
         }
         in_word = of_word;
