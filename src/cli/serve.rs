@@ -6,7 +6,7 @@ use super::{Program, runtime};
 use crate::config::Settings;
 use crate::error::{EXIT_OK, StartError};
 use crate::logging::START;
-use crate::server::{self, Ending, Service, stdio};
+use crate::server::{self, Ending, Service};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub(super) fn serve<P: Program>(program: &P, settings: &Settings) -> Result<u8, 
             );
         }
         let watching = reloads.then(|| tokio::spawn(keep_up(Arc::clone(&service), signals.reload)));
-        let ending = server::serve(service, stdio::input(), stdio::output(), signals.stop).await;
+        let ending = server::serve_stdio(service, signals.stop).await;
         if let Some(watching) = watching {
             watching.abort();
         }

@@ -12,6 +12,7 @@ mod noted;
 mod policy;
 pub mod prompts;
 pub mod query;
+mod required;
 pub mod resources;
 pub mod restore;
 pub mod rows;
@@ -24,6 +25,7 @@ pub mod view;
 mod words;
 
 pub use noted::note_params;
+pub use required::{required_reason, required_text};
 
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
@@ -229,12 +231,17 @@ impl<'a> Call<'a> {
 
     /// Notes the statement or pattern for the log.
     pub fn note_query(&self, query: &str) {
-        self.notes().query = Some(shortened(query));
+        self.notes().query = Some(noted::shortened_text(query, MAX_LOGGED_QUERY));
     }
 
-    /// Notes an argument that matters for the log; of one that is very long, as much as of a statement.
+    /// Notes an argument that matters for the log, shortened where it is long.
     pub fn note(&self, name: &str, value: impl Into<Value>) {
-        self.notes().detail.insert(name.to_owned(), noted::bounded(value.into()));
+        self.note_whole(name, noted::shortened(value.into()));
+    }
+
+    /// The same with every byte of it, for what the log is to keep and nothing else does.
+    pub fn note_whole(&self, name: &str, value: impl Into<Value>) {
+        self.notes().detail.insert(name.to_owned(), value.into());
     }
 
     /// The audit row of this call as it stands now.
@@ -273,6 +280,11 @@ impl<'a> Call<'a> {
     pub async fn read(&self, work: Work) -> Result<Answer, ToolError> {
         let attend = LogKeeper { core: self.core, turn: None };
         self.core.pool.read(work, &self.terms(), &attend).await.map_err(|error| self.explain(error))
+    }
+
+    /// Writes the rows that are gathered for the log, as far as that can be done at once.
+    pub(super) async fn write_log(&self) {
+        LogKeeper { core: self.core, turn: None }.write_log().await;
     }
 
     /// Gives work that writes to the writing worker.
@@ -355,17 +367,6 @@ impl Attend for LogKeeper<'_> {
     }
 }
 
-/// A text argument that must say something.
-///
-/// # Errors
-/// When it is blank, naming it.
-pub fn required_text(name: &str, value: &str) -> Result<(), ToolError> {
-    if value.trim().is_empty() {
-        return Err(ToolError::arguments(format!("`{name}` must not be blank: say something in it")));
-    }
-    Ok(())
-}
-
 /// The error for an answer of another kind of work; it means that this program is wrong.
 #[must_use]
 pub fn unexpected_answer() -> ToolError {
@@ -373,10 +374,4 @@ pub fn unexpected_answer() -> ToolError {
         ErrorCode::SqlError,
         "the worker gave an answer of another kind; this is a fault in the server",
     )
-}
-
-/// As much of a text as the log takes.
-fn shortened(text: &str) -> String {
-    let (short, cut) = crate::render::cap_text(text, MAX_LOGGED_QUERY);
-    if cut { format!("{short}...[{} bytes]", text.len()) } else { short }
 }

@@ -4,7 +4,7 @@
 //! destructive call compile, then snapshot, then run.
 
 use super::confirm::{Consent, Statement};
-use super::{Call, Reply, note_params, required_text, rows, unexpected_answer};
+use super::{Call, Reply, note_params, required_reason, rows, unexpected_answer};
 use crate::error::ToolError;
 use crate::generated::ACTION_WORDS;
 use crate::policy::ActionKind;
@@ -112,7 +112,7 @@ pub async fn destroy(call: &Call<'_>, input: DestroyInput) -> Result<Reply, Tool
     call.note_query(&input.query);
     call.note("reason", input.reason.as_str());
     note_params(call, input.params.as_ref());
-    required_text("reason", &input.reason)?;
+    required_reason(&input.reason)?;
     let wanted = Wanted::new(call, input.query, input.params, Some(input.reason))?;
     let turn = call.turn().await?;
     let check = Work::Check { sql: wanted.sql.clone(), params: wanted.params.clone() };

@@ -52,7 +52,7 @@ pub async fn create(call: &Call<'_>, input: CreateInput) -> Result<Reply, ToolEr
     match call.write(work, &turn).await? {
         Answer::ViewCreated(view) => {
             if let Some(old) = &view.replaced {
-                call.note("replaced", old.as_str());
+                call.note_whole("replaced", old.as_str());
                 audit.detail = call.audit_row(Some(0), None).detail;
             }
             call.recorded(audit);

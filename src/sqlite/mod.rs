@@ -59,6 +59,7 @@ mod registers;
 pub mod restore;
 mod rows;
 pub mod sample;
+mod schema_size;
 pub mod search_rows;
 pub mod seen;
 mod shown;

@@ -184,7 +184,10 @@ impl Writer {
             _ => None,
         };
         let weighed = change.agreed.before(self.guarded.trusted(), &judged).map_err(|e| self.fault(&e))?;
-        let ours = judged.facts.structural.as_ref().map(|_| self.server_objects()).transpose()?;
+        let ours = match &judged.facts.structural {
+            Some(_) => Some((self.server_objects()?, self.schema_bytes()?)),
+            None => None,
+        };
         self.seen.reset();
         let total_before = self.guarded.trusted().total_changes();
         let changed = self.step(policy, change)?;
@@ -205,9 +208,10 @@ impl Writer {
                 return Err(Retry::No(Refusal::Overwrites { rows, cap: *cap }.into()));
             }
         }
-        if let Some(ours) = &ours {
+        if let Some((ours, bytes)) = &ours {
             self.check_server_objects(ours)?;
             self.check_no_temporary()?;
+            self.check_schema_size(*bytes)?;
         }
         if let Some(table) = &judged.facts.trigger_on {
             self.judge_trigger(policy, table)?;

@@ -6,11 +6,9 @@
 use super::child::{Worker, encoded, receive};
 use super::narrowed::Narrowed;
 use super::protocol::{Answer, FromWorker, Job, Order, Setup, ToWorker, Work};
-use crate::error::{ErrorCode, ToolError};
+use crate::error::ErrorCode;
 use crate::policy::Narrowing;
-use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
 use crate::sqlite::fault::Fault;
-use crate::sqlite::restore::{Listing, RestoreRequest, Restored, SnapshotEntry};
 use crate::sqlite::watch::Stop;
 use std::io;
 use std::path::PathBuf;
@@ -34,7 +32,7 @@ pub const KILL_GRACE: Duration = Duration::from_secs(1);
 const KILL_WAIT: Duration = Duration::from_millis(100);
 
 /// How long a commit may take that has been announced.
-const COMMIT_GRACE: Duration = Duration::from_secs(120);
+pub(super) const COMMIT_GRACE: Duration = Duration::from_secs(120);
 
 /// How long a worker may take to open the file.
 const START_GRACE: Duration = Duration::from_secs(30);
@@ -65,15 +63,15 @@ pub trait Attend: Send + Sync {
 
 /// The workers of one database.
 pub struct Pool {
-    path: PathBuf,
-    busy_timeout: Duration,
+    pub(super) path: PathBuf,
+    pub(super) busy_timeout: Duration,
     immutable: bool,
     narrowed: Narrowed,
     numbers: AtomicU64,
     places: Semaphore,
     idle: StdMutex<Vec<Worker>>,
     writer: Mutex<Option<Worker>>,
-    closing: CancellationToken,
+    pub(super) closing: CancellationToken,
 }
 
 /// The terms of one job.
@@ -153,92 +151,6 @@ impl Pool {
             *slot = Some(worker);
         }
         result
-    }
-
-    /// Makes a snapshot, in a process of its own. The caller holds the turn-lock.
-    ///
-    /// # Errors
-    /// Why there is none; `CANCELLED` when nobody wants it any more.
-    pub async fn snapshot(
-        &self,
-        request: SnapshotRequest,
-        cancel: &CancellationToken,
-    ) -> Result<SnapshotDone, ToolError> {
-        let failed = |words: String| ToolError::new(ErrorCode::SnapshotFailed, words);
-        let mut worker =
-            Worker::spawn().map_err(|error| failed(format!("a worker cannot be started: {error}")))?;
-        let order = Order::Snapshot(request);
-        let made = worker.order(&order);
-        // Dropping the worker kills it; what it leaves has a temporary name and is swept later.
-        let message = tokio::select! {
-            message = made => message,
-            () = cancel.cancelled() => return Err(ToolError::new(ErrorCode::Cancelled, "the call was cancelled")),
-            () = self.closing.cancelled() => return Err(ToolError::new(ErrorCode::Cancelled, "the server ended")),
-        };
-        match message {
-            Ok(Some(FromWorker::Snapshot(done))) => done,
-            Ok(_) => Err(failed("the process that copies the file died".to_owned())),
-            Err(error) => Err(failed(format!("the process that copies the file died: {error}"))),
-        }
-    }
-
-    /// Restores a snapshot, in a process of its own. The caller holds the turn-lock.
-    ///
-    /// # Errors
-    /// Why nothing was restored; a kill or a lost process, after which the caller must find out.
-    pub async fn restore(
-        &self,
-        request: RestoreRequest,
-        cancel: &CancellationToken,
-    ) -> Result<Restored, JobError> {
-        let lost = |words: String| JobError::Lost(format!("the process that restores {words}"));
-        let mut worker = Worker::spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
-        let order = Order::Restore(Box::new(request));
-        let first = tokio::select! {
-            biased;
-            message = worker.order(&order) => Some(message),
-            () = cancel.cancelled() => None,
-            () = self.closing.cancelled() => None,
-        };
-        let Some(mut message) = first else {
-            // Whoever asks next whether something was committed must not be too early.
-            let _ = worker.child.kill().await;
-            return Err(JobError::Killed(Stop::Cancelled));
-        };
-        if matches!(message, Ok(Some(FromWorker::Committing { .. }))) {
-            message = receive(&mut worker.output, &mut worker.inbox).await;
-        }
-        match message {
-            Ok(Some(FromWorker::Restored(done))) => {
-                done.map(|restored| *restored).map_err(|error| JobError::Fault(error.into()))
-            }
-            Ok(_) => Err(lost("died".to_owned())),
-            Err(error) => Err(lost(format!("died: {error}"))),
-        }
-    }
-
-    /// Lists the snapshots, in a process of its own: their files may have been edited by anyone.
-    ///
-    /// # Errors
-    /// Why there is no list.
-    pub async fn snapshots(
-        &self,
-        listing: Listing,
-        cancel: &CancellationToken,
-    ) -> Result<Vec<SnapshotEntry>, JobError> {
-        let lost = |words: String| JobError::Lost(format!("the process that looks at snapshots {words}"));
-        let mut worker = Worker::spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
-        let order = Order::Snapshots(listing);
-        let message = tokio::select! {
-            message = worker.order(&order) => message,
-            () = cancel.cancelled() => return Err(JobError::Killed(Stop::Cancelled)),
-            () = self.closing.cancelled() => return Err(JobError::Killed(Stop::Cancelled)),
-        };
-        match message {
-            Ok(Some(FromWorker::Snapshots(found))) => found.map_err(|error| JobError::Fault(error.into())),
-            Ok(_) => Err(lost("died".to_owned())),
-            Err(error) => Err(lost(format!("died: {error}"))),
-        }
     }
 
     /// Stops what runs and ends the workers that wait. A commit that was announced is let through.

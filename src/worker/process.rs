@@ -37,7 +37,8 @@ pub fn run() -> io::Result<()> {
     if server_is_gone() {
         return Ok(());
     }
-    let pipe = Pipe(Arc::new(Mutex::new(Frames::of_stdio()?)));
+    let frames = Arc::new(Mutex::new(Frames::of_stdio()?));
+    let pipe = Pipe { frames, stopped: Arc::default() };
     match pipe.receive::<Order>()? {
         Some(Order::Jobs(setup)) => run_jobs(&pipe, &setup),
         Some(Order::Snapshot(request)) => {
@@ -233,10 +234,11 @@ impl Moments for Told<'_> {
         if self.pipe.send(&FromWorker::NeedsLog { job: self.job }).is_err() {
             return;
         }
-        // An interrupt that comes in between is seen by the parent's own timer.
         while let Ok(Some(message)) = self.pipe.receive::<ToWorker>() {
-            if matches!(message, ToWorker::LogWritten { job } if job == self.job) {
-                return;
+            match message {
+                ToWorker::LogWritten { job } if job == self.job => return,
+                ToWorker::Interrupt { job } => self.pipe.stopped.store(job, Ordering::Relaxed),
+                _ => {}
             }
         }
     }
@@ -263,20 +265,27 @@ fn watch_over(pipe: &Pipe, current: &Arc<AtomicU64>, busy_timeout: Duration) -> 
 
 /// The pipe to the server, shared with the watch.
 #[derive(Clone)]
-struct Pipe(Arc<Mutex<Frames>>);
+struct Pipe {
+    frames: Arc<Mutex<Frames>>,
+    /// The job of an interrupt that came while the job waited for the log; 0 for none.
+    stopped: Arc<AtomicU64>,
+}
 
 impl Pipe {
     fn receive<T: serde::de::DeserializeOwned>(&self) -> io::Result<Option<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).receive()
+        self.frames.lock().unwrap_or_else(PoisonError::into_inner).receive()
     }
 
     fn send<T: serde::Serialize>(&self, message: &T) -> io::Result<()> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).send(message)
+        self.frames.lock().unwrap_or_else(PoisonError::into_inner).send(message)
     }
 
     /// Whether the server wants this job stopped. Ends the process when the server is gone.
     fn interrupted(&self, job: u64) -> bool {
-        let mut frames = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.stopped.load(Ordering::Relaxed) == job {
+            return true;
+        }
+        let mut frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
         while frames.readable() {
             match frames.receive::<ToWorker>() {
                 Ok(Some(ToWorker::Interrupt { job: stopped })) if stopped == job => return true,

@@ -220,3 +220,13 @@ fn the_log_file_has_one_line_of_json_for_each_call() {
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(bench.query("SELECT count(*) FROM query_log"), "5");
 }
+
+#[test]
+fn the_count_of_the_log_has_the_rows_of_all_calls_before() {
+    let bench = Bench::notes();
+    let mut client = Server::on(&bench).start();
+    for n in 0..20 {
+        client.call("read_query", json!({"query": "SELECT 1"})).ok();
+        client.call("list_tables", json!({})).has(&format!("query_log,table,1,{}\n", 2 * n + 1));
+    }
+}

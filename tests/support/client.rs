@@ -199,6 +199,12 @@ impl Client {
         self.stderr.lock().unwrap().clone()
     }
 
+    /// Sends bytes as they are, the beginning of a line say.
+    #[track_caller]
+    pub(crate) fn send_raw(&mut self, bytes: &[u8]) {
+        self.input.as_mut().unwrap().write_all(bytes).unwrap();
+    }
+
     /// Sends a raw line.
     #[track_caller]
     pub(crate) fn send_line(&mut self, line: &str) {
