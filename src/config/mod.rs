@@ -5,14 +5,17 @@
 //! - `raw`: the flags as given, strings that nobody has judged yet
 //! - `resolve`: judges them; pure, so that a table of cases tests it
 //! - `origin`: where each came from, and the flags that give them again
+//! - `http`: what holds for serving over HTTP alone
 //!
 //! It opens no file and creates no folder.
 
+mod http;
 mod origin;
 mod raw;
 mod resolve;
 mod value;
 
+pub use http::{HttpArgs, HttpSettings, Token, http};
 pub use origin::{Origin, Resolved, Setting};
 pub use raw::RawArgs;
 pub use resolve::{Confirm, Profile, Settings, database_flag, overlays, resolve, resolve_with_origins};
