@@ -76,12 +76,13 @@ fn ended(ending: Ending) -> Result<u8, StartError> {
     Ok(EXIT_OK)
 }
 
-/// What signals ask for; and, where tools come from files, the task that looks at them, until it is dropped.
+/// What signals ask for; and, where tools or the policy come from files, the task that looks at them, until it is
+/// dropped.
 fn keep_up<S: Service>(
     settings: &Settings,
     service: &Arc<S>,
 ) -> Result<(Signals, Option<Watching>), StartError> {
-    let reloads = !settings.tools.is_empty();
+    let reloads = !settings.tools.is_empty() || settings.policy.is_some();
     let signals = runtime::signals(reloads)?;
     let asked = Arc::clone(&signals.reload);
     let watching = reloads.then(|| Watching(tokio::spawn(look(Arc::clone(service), asked))));
@@ -97,7 +98,7 @@ impl Drop for Watching {
     }
 }
 
-/// Has the tools' files looked at now and then, and read at once when a signal asks for it.
+/// Has the files of tools and policy looked at now and then, and read at once when a signal asks for it.
 async fn look(service: Arc<impl Service>, asked: Arc<Notify>) {
     loop {
         tokio::select! {

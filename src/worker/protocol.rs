@@ -6,6 +6,7 @@
 
 use crate::audit::AuditRow;
 use crate::error::ToolError;
+use crate::policy::Narrowing;
 use crate::render::{Caps, DatumRows};
 use crate::results::PlanStep;
 use crate::sqlite::compile::Compilation;
@@ -51,6 +52,10 @@ pub struct Setup {
     pub immutable: bool,
     /// Milliseconds to wait for another process's lock.
     pub busy_timeout_ms: u64,
+    /// What the user's policy file takes away.
+    pub narrowing: Narrowing,
+    /// Whether to say, with the first job, what of it finds nothing.
+    pub tells_notes: bool,
 }
 
 /// From the server to a worker.
@@ -75,6 +80,8 @@ pub enum ToWorker {
 pub enum FromWorker {
     /// The file is open; or why it is not.
     Ready(Result<(), ToolError>),
+    /// What of the policy file finds nothing in the database, for the server's log.
+    Notes(Vec<String>),
     /// The snapshot that was ordered, or why there is none.
     Snapshot(Result<SnapshotDone, ToolError>),
     /// The restore that was ordered, or why there is none.
