@@ -6,6 +6,7 @@ use super::runtime::{self, Signals};
 use crate::config::{HttpSettings, Settings};
 use crate::error::{EXIT_OK, StartError};
 use crate::logging::START;
+use crate::server::http::PATH;
 use crate::server::{self, Ending, Service, stdio};
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ pub(super) fn on_stdio<P: Program>(program: &P, settings: &Settings) -> Result<u
     runtime::run(async {
         let service = program.open(settings).await?;
         let (signals, watching) = keep_up(settings, &service)?;
-        tracing::info!(target: START, "serving {} on stdin and stdout, {}", settings.db.display(), how(settings));
+        tracing::info!(target: START, "serving {} on stdin and stdout, {}", place(settings), how(settings));
         if std::io::stdin().is_terminal() {
             tracing::info!(
                 target: START,
@@ -45,8 +46,10 @@ pub(super) fn over_http<P: Program>(
         let listening = server::http::listen(http).await?;
         let service = program.open(settings).await?;
         let (signals, watching) = keep_up(settings, &service)?;
-        let url = format!("http://{}{}", listening.address, server::http::PATH);
-        tracing::info!(target: START, "serving {} on {url}, {}", settings.db.display(), how(settings));
+        let group = settings.primitives.as_ref().and_then(|place| place.group.as_deref());
+        let path = group.map_or(PATH.to_owned(), |group| format!("{PATH}/{group}"));
+        let url = format!("http://{}{path}", listening.address);
+        tracing::info!(target: START, "serving {} on {url}, {}", place(settings), how(settings));
         if !listening.address.ip().to_canonical().is_loopback() {
             tracing::warn!(
                 "token and answers travel unencrypted beyond this machine; put a proxy with TLS in front"
@@ -57,10 +60,15 @@ pub(super) fn over_http<P: Program>(
                 );
             }
         }
-        let ending = server::http::serve(service, listening, http, signals.stop).await;
+        let ending = server::http::serve(service, listening, http, &path, signals.stop).await;
         drop(watching);
         ended(ending?)
     })
+}
+
+/// What is served.
+fn place(settings: &Settings) -> std::path::Display<'_> {
+    settings.primitives.as_ref().map_or(&settings.db, |place| &place.data).display()
 }
 
 /// The profile, and what is special about it.

@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use body::MAX_BODY_BYTES;
 
-/// Where the protocol is served.
+/// Where the protocol is served; a group of primitives, at its name below.
 pub const PATH: &str = "/mcp";
 
 /// How long the last answers may take to be written once the service is down.
@@ -61,7 +61,7 @@ pub async fn listen(settings: &HttpSettings) -> Result<Listening, StartError> {
     Ok(Listening { socket, address })
 }
 
-/// Serves until `stop` is cancelled. Then no more connections are taken, answers to requests already received go out
+/// Serves at this path until `stop` is cancelled. Then no more connections are taken, answers to requests already received go out
 /// for [`ANSWERS_AFTER_END`], and the service shuts down.
 ///
 /// # Errors
@@ -70,12 +70,13 @@ pub async fn serve<S: Service>(
     service: Arc<S>,
     listening: Listening,
     settings: &HttpSettings,
+    path: &str,
     stop: CancellationToken,
 ) -> Result<Ending, StartError> {
     let ends = Ends::default();
     let streams = CancellationToken::new();
     let endpoint = router::endpoint(Arc::clone(&service), ends.clone(), streams.clone())?;
-    let app = router::front(router::mount(PATH, endpoint), settings);
+    let app = router::front(router::mount(path, endpoint), settings);
     let connections = connections::accept(listening.socket, app, &stop).await;
     ends.input.cancel();
     let mut answered = std::pin::pin!(connections.shutdown());
