@@ -3,46 +3,22 @@
 #
 #   tests/conformance.sh [PROGRAM]      the program is target/debug/indelible unless named
 #
-# It runs every scenario for servers of both revisions. Those below must fail, and the script fails where another one
-# does, or where one of these passes. What cannot be installed is skipped with a line that says so. It works in a
-# temporary folder.
+# It runs every scenario for servers of both revisions: against the program itself, and, where it is built beside the
+# program, against examples/conformance_server.rs, which has the fixed tools that many scenarios call. Scenarios below
+# must fail, and the script fails where another one does, or where one of these passes. What cannot be installed is
+# skipped with a line that says so. It works in a temporary folder.
 set -euo pipefail
 program=$(realpath "${1:-target/debug/indelible}")
+fixtures=$(dirname "$program")/examples/conformance_server
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/clients/common.sh
 . "$here/clients/common.sh"
 
-# Scenarios that must fail, and why. One that only warns counts as failed.
-cat >"$folder/expected.yaml" <<'YAML'
+# Scenarios that must fail, and why: NAME.yaml for each server. One that only warns counts as failed, and one of another
+# revision does not count.
+cat >"$folder/both.yaml" <<'YAML'
 server:
-  # They call tools, prompts and resources of fixed names (test_simple_text, test_simple_prompt, test://static-text and
-  # the like), which a server for a database does not have. What they are about is tested under tests/.
-  - tools-call-simple-text
-  - tools-call-error
-  - tools-call-with-progress
-  - completion-complete
-  - resources-read-text
-  - resources-templates-read
-  - prompts-get-simple
-  - prompts-get-with-args
-  - json-schema-2020-12
-  # The same for questions by rounds: fixed tools that ask for a name, for several things, or over several rounds.
-  # tests/confirm.rs and tests/http have the one question that this server asks.
-  - input-required-result-basic-elicitation
-  - input-required-result-request-state
-  - input-required-result-multiple-input-requests
-  - input-required-result-multi-round
-  - input-required-result-non-tool-request
-  - input-required-result-result-type
-  - input-required-result-tampered-state
-  - input-required-result-missing-input-response
-  - input-required-result-ignore-extra-params
-  - input-required-result-capability-check
-  # Five of its 28 checks need fixed tools; the others pass.
-  - server-stateless
-  # No tool here has a parameter that is repeated in a header (x-mcp-header).
-  - http-custom-header-server-validation
-  # No tool, resource or prompt here answers with anything but text.
+  # Nothing here answers with anything but text.
   - tools-call-image
   - tools-call-audio
   - tools-call-embedded-resource
@@ -62,29 +38,67 @@ server:
   - resources-unsubscribe
   - input-required-result-basic-sampling
   - input-required-result-basic-list-roots
+  - input-required-result-capability-check
+  # There is one question, whether to do this very thing, and only tools ask it. These want a name, several things,
+  # several rounds, or a prompt that asks.
+  - input-required-result-basic-elicitation
+  - input-required-result-multiple-input-requests
+  - input-required-result-multi-round
+  - input-required-result-non-tool-request
+  - input-required-result-ignore-extra-params
+  # 5 of its 28 checks want fixed tools that ask for what is not offered, or that log; the other 23 pass.
+  - server-stateless
 YAML
-# Both look at the streams of a session, and warn where there is none.
-cp "$folder/expected.yaml" "$folder/expected-2025-11-25.yaml"
-cat >>"$folder/expected-2025-11-25.yaml" <<'YAML'
-  - server-sse-polling
-  - server-sse-multiple-streams
+cp "$folder/both.yaml" "$folder/fixtures.yaml"
+cp "$folder/both.yaml" "$folder/program.yaml"
+cat >>"$folder/program.yaml" <<'YAML'
+  # A server for a database has no tools, resources and prompts of these names. The fixtures have.
+  - tools-call-simple-text
+  - tools-call-error
+  - tools-call-with-progress
+  - completion-complete
+  - resources-read-text
+  - resources-templates-read
+  - prompts-get-simple
+  - prompts-get-with-args
+  - json-schema-2020-12
+  - http-custom-header-server-validation
+  - input-required-result-request-state
+  - input-required-result-result-type
+  - input-required-result-tampered-state
+  - input-required-result-missing-input-response
 YAML
-cp "$folder/expected.yaml" "$folder/expected-2026-07-28.yaml"
+# In 2025-11-25 both look at the streams of a session, and warn where there is none.
+for name in program fixtures; do
+    cp "$folder/$name.yaml" "$folder/$name-2026-07-28.yaml"
+    { cat "$folder/$name.yaml"; printf '  - %s\n' server-sse-polling server-sse-multiple-streams; } >"$folder/$name-2025-11-25.yaml"
+done
 
 need_npm @modelcontextprotocol/conformance@0.2.0-alpha.12
+# Runs all scenarios of a revision: suite NAME REVISION
 suite() {
-    local revision=$1
+    local name=$1 revision=$2 passed
     if ! (cd "$folder" && node "$npm/node_modules/@modelcontextprotocol/conformance/dist/index.js" server \
-        --url "$address" --suite all --spec-version "$revision" --expected-failures "$folder/expected-$revision.yaml" \
-        -o "$folder/results") >"$folder/suite.log" 2>&1; then
+        --url "$address" --suite all --spec-version "$revision" \
+        --expected-failures "$folder/$name-$revision.yaml" -o "$folder/results") >"$folder/suite.log" 2>&1; then
         cat "$folder/suite.log"
-        fail "$revision: the suite found something unexpected"
+        fail "$name, $revision: the suite found something unexpected"
     fi
-    echo "$revision: $(grep -c '^✓' <(sed -n '/=== SUMMARY ===/,$p' "$folder/suite.log")) scenarios pass, the others fail as expected"
+    passed=$(sed -n '/=== SUMMARY ===/,$s/^✓ \([^:]*\):.*/\1/p' "$folder/suite.log")
+    echo "$name, $revision: $(wc -w <<<"$passed") scenarios pass, the others fail as expected"
 }
 serve --no-auth --db "$folder/memory.db"
 for revision in 2025-11-25 2026-07-28; do
-    suite "$revision"
+    suite program "$revision"
 done
 stop
+if [ -x "$fixtures" ]; then
+    serve_by "$fixtures"
+    for revision in 2025-11-25 2026-07-28; do
+        suite fixtures "$revision"
+    done
+    stop
+else
+    echo "$script: skipped the fixtures, $fixtures is not built (cargo build --example conformance_server)"
+fi
 echo "$script: conformant"

@@ -51,9 +51,14 @@ need_npm() {
 
 # Serves over HTTP at a free port and waits until it is said where: serve ARGUMENT...
 serve() {
+    serve_by "$program" --http 127.0.0.1:0 "$@"
+}
+
+# The same by any command.
+serve_by() {
     stop
     : >"$folder/server.log"
-    "$program" --http 127.0.0.1:0 "$@" </dev/null >/dev/null 2>"$folder/server.log" &
+    "$@" </dev/null >/dev/null 2>"$folder/server.log" &
     server=$!
     for _ in $(seq 200); do
         address=$(sed -n 's|.* on \(http://[^ ,]*\),.*|\1|p' "$folder/server.log")
