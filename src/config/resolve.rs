@@ -263,15 +263,15 @@ pub fn database_flag(
 const MOST: u64 = 2_147_483_647;
 
 /// Where settings come from.
-struct Sources<E> {
-    env: E,
+pub(super) struct Sources<E> {
+    pub(super) env: E,
     /// What was given, by the flag that asks for it.
-    seen: RefCell<Vec<(String, Given)>>,
+    pub(super) seen: RefCell<Vec<(String, Given)>>,
 }
 
 impl<E: Fn(&str) -> Option<OsString>> Sources<E> {
     /// The flag's text, or else its variable's; an empty variable is as none.
-    fn given(&self, flag: &str, text: Option<&OsStr>) -> Option<Given> {
+    pub(super) fn given(&self, flag: &str, text: Option<&OsStr>) -> Option<Given> {
         let given = self.flag_or_variable(flag, text)?;
         self.seen.borrow_mut().push((flag.to_owned(), given.clone()));
         Some(given)
@@ -286,7 +286,7 @@ impl<E: Fn(&str) -> Option<OsString>> Sources<E> {
         Some(Given { name, text })
     }
 
-    fn text(&self, flag: &str, text: &Option<String>) -> Option<Given> {
+    pub(super) fn text(&self, flag: &str, text: &Option<String>) -> Option<Given> {
         self.given(flag, text.as_deref().map(OsStr::new))
     }
 

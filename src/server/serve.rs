@@ -6,10 +6,10 @@
 use super::Service;
 use super::flight::Flight;
 use super::guard::Guard;
-use super::handler::Handler;
+use super::handler::{Ends, Handler, Wire};
 use super::lines::{Lines, MAX_LINE_BYTES};
 use super::stdio;
-use super::transport::{Ends, LineTransport};
+use super::transport::{self, LineTransport};
 use super::writer::Writer;
 use crate::error::StartError;
 use rmcp::ServiceExt;
@@ -77,15 +77,15 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let flight = Arc::new(Flight::default());
-    let input_over = CancellationToken::new();
-    let handler = Handler::new(Arc::clone(&service), input_over.clone())?;
+    let (input_over, running) = (CancellationToken::new(), CancellationToken::new());
+    let ends = Ends { input: input_over.clone(), calls: running.clone() };
+    let handler = Handler::new(Arc::clone(&service), Wire::Lines, ends)?;
     let guard = Guard::new(handler, Arc::clone(&flight));
     let (writer, writing) = Writer::start(output, Arc::clone(&flight));
     let over = CancellationToken::new();
     let lines = Lines::new(input, MAX_LINE_BYTES);
-    let ends = Ends { hung_up, input: input_over, all: over.clone() };
+    let ends = transport::Ends { hung_up, input: input_over, all: over.clone() };
     let transport = LineTransport::new(lines, writer.clone(), flight, ANSWERS_AFTER_END, ends);
-    let running = CancellationToken::new();
     let talk = async {
         match guard.serve_with_ct(transport, running.clone()).await {
             Ok(service) => {
