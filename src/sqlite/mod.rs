@@ -16,16 +16,18 @@
 //! - [`open`], [`diagnose`]: opening, and what is wrong with a file that cannot be served
 //! - [`tables`], [`bootstrap`], [`stored_sql`]: the server's tables: what they must look like, how they come to be
 //! - [`ledger`]: the writing connection: events, checkpoints, audit rows
-//! - [`readout`]: the reading connection: one consistent view of events and checkpoints
+//! - [`readout`], `chain_view`: the reading connection: one consistent view of events and checkpoints
+//! - `trusted`: a resume over the writing connection that goes on from what was verified before
 //! - snapshots: [`mod@copy`] makes them, [`restore`] lists them and brings one back
 //! - [`checkup`], [`header`]: what a file holds and whether it is sound, for `indelible doctor`
 //!
 //! For the demo: [`music_store`] writes its file, [`outsider`] tampers with a copy of it.
 //!
-//! Nothing here speaks MCP, knows tools by name, or holds a queue or a thread.
+//! Nothing here speaks MCP, knows tools by name, or holds a queue, or a thread that outlives a call.
 
 mod aftermath;
 pub mod bootstrap;
+mod chain_view;
 pub mod checkup;
 pub mod compile;
 pub mod copy;
@@ -59,6 +61,7 @@ pub mod stored_sql;
 pub mod tables;
 pub mod text_command;
 pub mod toll;
+mod trusted;
 pub mod view;
 pub mod watch;
 pub mod write;

@@ -15,6 +15,7 @@
 pub mod audit_log;
 pub mod queue;
 pub mod reader;
+mod trusted;
 mod writer;
 
 use crate::audit::AuditRow;
