@@ -70,12 +70,12 @@ impl Tally {
     }
 
     fn add(&mut self, kind: Option<&[u8]>, count: u64) {
-        match self.kinds.iter_mut().find(|(known, _)| known.as_deref() == kind) {
-            Some((_, counted)) => *counted += count,
-            None if self.kinds.len() < self.named + MOST_KINDS => {
-                self.kinds.push((kind.map(<[u8]>::to_vec), count));
-            }
-            None => self.others += count,
+        if let Some((_, counted)) = self.kinds.iter_mut().find(|(known, _)| known.as_deref() == kind) {
+            *counted += count;
+        } else if self.kinds.len() < self.named + MOST_KINDS {
+            self.kinds.push((kind.map(<[u8]>::to_vec), count));
+        } else {
+            self.others += count;
         }
     }
 }

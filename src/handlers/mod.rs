@@ -19,6 +19,7 @@ pub mod search;
 pub mod snapshot;
 pub mod statement;
 pub mod structured;
+mod together;
 pub mod view;
 mod words;
 
@@ -75,6 +76,8 @@ pub struct Core {
     policy_file: RwLock<Arc<PolicyFile>>,
     /// The digests of manifest and policy that the log knows to be in force; none before the first row.
     marked: Mutex<Option<(String, String)>>,
+    /// Changes that wait for the turn.
+    together: together::Together,
     calls: AtomicU64,
     schema_changes: watch::Sender<u64>,
 }
@@ -101,6 +104,7 @@ impl Core {
             audit_log,
             policy_file: RwLock::new(Arc::new(PolicyFile::none())),
             marked: Mutex::default(),
+            together: together::Together::default(),
             calls: AtomicU64::new(0),
             schema_changes: watch::Sender::new(0),
         }
@@ -228,6 +232,12 @@ impl<'a> Call<'a> {
         Self { format, ..self }
     }
 
+    /// The call's number in this server run, by which its row in the log can be found.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     /// How results look.
     #[must_use]
     pub fn format(&self) -> Format {
@@ -292,13 +302,18 @@ impl<'a> Call<'a> {
         let changes = !matches!(work, Work::Check { .. } | Work::Try { .. } | Work::Compile { .. });
         match self.core.pool.write(work, &self.terms(), &attend).await {
             Ok(answer) => Ok(answer),
-            Err(JobError::Killed(_) | JobError::Lost(_)) if changes && self.was_committed().await => {
-                Err(ToolError::new(
-                    ErrorCode::WorkerLost,
-                    "the worker died after the change was committed: it is in the database, do not repeat it",
-                ))
+            Err(error @ (JobError::Killed(_) | JobError::Lost(_))) if changes => {
+                Err(self.after_death(error).await)
             }
             Err(error) => Err(self.explain(error)),
+        }
+    }
+
+    /// What a change came to whose worker died.
+    async fn after_death(&self, error: JobError) -> ToolError {
+        match self.was_committed().await {
+            Some(true) => committed_before_death(),
+            _ => self.explain(error),
         }
     }
 
@@ -353,15 +368,18 @@ impl<'a> Call<'a> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the change of a worker that died is in the database: its audit row is then, too.
-    async fn was_committed(&self) -> bool {
+    /// Whether the change of a worker that died is in the database: its audit row is then, too. None: that could
+    /// not be found out.
+    async fn was_committed(&self) -> Option<bool> {
         let call = i64::try_from(self.number).unwrap_or(i64::MAX);
         let work = Work::WasCommitted { session: self.core.session.clone(), call };
         let terms =
             Terms { policy: "read", timeout: Duration::from_secs(5), cancel: CancellationToken::new() };
         let attend = LogKeeper { core: self.core, turn: None };
-        let found = self.core.pool.read(work, &terms, &attend).await;
-        matches!(found, Ok(Answer::Committed(true)))
+        match self.core.pool.read(work, &terms, &attend).await {
+            Ok(Answer::Committed(committed)) => Some(committed),
+            _ => None,
+        }
     }
 }
 
@@ -396,6 +414,14 @@ pub fn unexpected_answer() -> ToolError {
     ToolError::new(
         ErrorCode::SqlError,
         "the worker gave an answer of another kind; this is a fault in the server",
+    )
+}
+
+/// The error for a change that outlived its worker.
+fn committed_before_death() -> ToolError {
+    ToolError::new(
+        ErrorCode::WorkerLost,
+        "the worker died after the change was committed: it is in the database, do not repeat it",
     )
 }
 

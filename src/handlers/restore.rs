@@ -140,7 +140,7 @@ pub async fn run(call: &Call<'_>, input: RestoreInput) -> Result<Restored, ToolE
             }
             Ok(restored)
         }
-        Err(JobError::Killed(_) | JobError::Lost(_)) if call.was_committed().await => {
+        Err(JobError::Killed(_) | JobError::Lost(_)) if call.was_committed().await == Some(true) => {
             call.core.schema_changed();
             Err(ToolError::new(
                 ErrorCode::WorkerLost,

@@ -232,6 +232,12 @@ impl Guarded {
             self.refresh_schema()?;
             known = self.known(policy, sql);
         }
+        if known.is_none()
+            && let Some(compiled) = self.compile_and_judge(policy, sql)?
+        {
+            self.remember(policy, sql, &compiled.judged);
+            return Ok(compiled);
+        }
         for _ in 0..3 {
             let judged = match known.take() {
                 Some(judged) => judged,
@@ -353,6 +359,29 @@ impl Guarded {
         surprised
     }
 
+    /// Compiles a statement that nothing can stand behind, and judges it by that one compilation. None: it takes
+    /// the long way, which also has the words for what is refused.
+    fn compile_and_judge(&self, policy: &'static Policy, sql: &str) -> Result<Option<Compiled<'_>>, Fault> {
+        if !is_surely_one(sql) {
+            return Ok(None);
+        }
+        let Ok(statement) = self.listen(policy, || self.conn.prepare_cached(sql)) else { return Ok(None) };
+        let actions = self.hear(|ears| std::mem::take(&mut ears.heard));
+        // Nothing is heard of a statement that was compiled before under another policy.
+        if actions.is_empty() {
+            return Ok(None);
+        }
+        let (readonly, explain) = (statement.readonly(), statement.is_explain() != 0);
+        match self.judge(policy, actions, readonly, explain) {
+            Ok(judged) => Ok(Some(Compiled { statement, judged: Arc::new(judged) })),
+            Err(Fault::Refused(_)) => {
+                statement.discard();
+                Ok(None)
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
     fn hear_and_judge(&self, policy: &'static Policy, sql: &str) -> Result<Judged, Fault> {
         let mut batch = Batch::new(&self.conn, sql);
         let statement = self.listen(policy, || batch.next())?.ok_or_else(empty_statement)?;
@@ -370,6 +399,17 @@ impl Guarded {
         if !matches!(rest, Ok(None)) {
             return Err(multiple_statements().into());
         }
+        self.judge(policy, actions, readonly, explain)
+    }
+
+    /// Judges what was heard while a statement was compiled.
+    fn judge(
+        &self,
+        policy: &'static Policy,
+        actions: Vec<Action>,
+        readonly: bool,
+        explain: bool,
+    ) -> Result<Judged, Fault> {
         let changes =
             |action: &Action| decide::is_row_write(action.kind) || decide::is_structural(action.kind);
         // Who cannot say what a name stands for judges nothing: a schema that cannot be read is an error.
@@ -490,6 +530,13 @@ fn check_text(sql: &str) -> Result<(), Fault> {
         ));
     }
     Ok(())
+}
+
+/// Whether nothing can stand behind the first statement: SQLite goes on to another only behind a `;`
+/// (<https://sqlite.org/c3ref/prepare.html>). Also false for many a text of one statement, which is then compiled
+/// once more.
+fn is_surely_one(sql: &str) -> bool {
+    !sql.trim_end_matches(|c: char| c == ';' || c.is_ascii_whitespace()).contains(';')
 }
 
 fn lock(ears: &Mutex<Ears>) -> std::sync::MutexGuard<'_, Ears> {

@@ -9,6 +9,7 @@
 //!   [`mod@compile`]: what runs on it
 //! - [`weigh`]: what a statement would do, for people
 //! - [`hiding`], `shown`: what else is hidden where a policy file hides a column; what lists then show
+//! - [`group`]: changes of several calls in one transaction
 //! - `aftermath`: what a structural statement left behind
 //! - [`program`], `registers`: what a compiled program tells beyond the authorizer
 //! - [`overwrites`], [`seen`], [`toll`], [`text_command`]: what a change overwrites, what it takes, what an
@@ -35,6 +36,7 @@ pub mod compile;
 pub mod copy;
 pub mod diagnose;
 pub mod fault;
+pub mod group;
 pub mod guard;
 pub mod header;
 mod heard;
