@@ -77,6 +77,7 @@ impl App {
         let store = if settings.read_only {
             None
         } else {
+            crate::sqlite::copy::sweep(&settings.db, &settings.snapshot_dir);
             Some(Store::open(StoreSettings {
                 path: settings.db.clone(),
                 session: session.clone(),
@@ -227,6 +228,10 @@ fn outcome(result: Result<Reply, ToolError>, errors: ErrorStyle) -> Outcome {
             ErrorStyle::Plain => Outcome::failure(error.code, error.message),
             ErrorStyle::Coded => {
                 Outcome::failure(error.code, format!("[{}] {}", error.code.as_str(), error.message))
+            }
+            ErrorStyle::LowerCoded => {
+                let code = error.code.as_str().to_ascii_lowercase();
+                Outcome::failure(error.code, format!("[{code}] {}", error.message))
             }
         },
     }

@@ -7,6 +7,7 @@
 pub mod chain;
 pub mod confirm;
 pub mod explore;
+mod fate;
 mod noted;
 mod policy;
 pub mod prompts;
@@ -303,17 +304,10 @@ impl<'a> Call<'a> {
         match self.core.pool.write(work, &self.terms(), &attend).await {
             Ok(answer) => Ok(answer),
             Err(error @ (JobError::Killed(_) | JobError::Lost(_))) if changes => {
-                Err(self.after_death(error).await)
+                let fate = self.fate().await;
+                Err(fate.error("the worker", "the change is in the database", self.explain(error)))
             }
             Err(error) => Err(self.explain(error)),
-        }
-    }
-
-    /// What a change came to whose worker died.
-    async fn after_death(&self, error: JobError) -> ToolError {
-        match self.was_committed().await {
-            Some(true) => committed_before_death(),
-            _ => self.explain(error),
         }
     }
 
@@ -367,20 +361,6 @@ impl<'a> Call<'a> {
     fn notes(&self) -> std::sync::MutexGuard<'_, Notes> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// Whether the change of a worker that died is in the database: its audit row is then, too. None: that could
-    /// not be found out.
-    async fn was_committed(&self) -> Option<bool> {
-        let call = i64::try_from(self.number).unwrap_or(i64::MAX);
-        let work = Work::WasCommitted { session: self.core.session.clone(), call };
-        let terms =
-            Terms { policy: "read", timeout: Duration::from_secs(5), cancel: CancellationToken::new() };
-        let attend = LogKeeper { core: self.core, turn: None };
-        match self.core.pool.read(work, &terms, &attend).await {
-            Ok(Answer::Committed(committed)) => Some(committed),
-            _ => None,
-        }
-    }
 }
 
 /// Writes the gathered rows when a statement is about to read the log.
@@ -414,14 +394,6 @@ pub fn unexpected_answer() -> ToolError {
     ToolError::new(
         ErrorCode::SqlError,
         "the worker gave an answer of another kind; this is a fault in the server",
-    )
-}
-
-/// The error for a change that outlived its worker.
-fn committed_before_death() -> ToolError {
-    ToolError::new(
-        ErrorCode::WorkerLost,
-        "the worker died after the change was committed: it is in the database, do not repeat it",
     )
 }
 

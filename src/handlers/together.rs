@@ -3,6 +3,7 @@
 //!
 //! It keeps the order in which calls came. What a change may do is the worker's to say, alone or in a group.
 
+use super::fate::Fate;
 use super::{Call, Core, LogKeeper, words};
 use crate::error::{ErrorCode, ToolError};
 use crate::generated::PolicyId;
@@ -22,6 +23,10 @@ use tokio_util::sync::CancellationToken;
 /// The most changes, and about the most bytes, in one group.
 const MOST_CHANGES: usize = 32;
 const MOST_BYTES: usize = 1 << 20;
+
+/// For the words about a change whose process died.
+const PROCESS: &str = "the worker";
+const DONE: &str = "the change is in the database";
 
 /// Changes that wait for the turn.
 #[derive(Default)]
@@ -125,14 +130,16 @@ impl Call<'_> {
             Some(Settled::Done(Ok(changed))) => Ok(Some(changed)),
             Some(Settled::Done(Err(fault))) => Err(self.explain(fault.into())),
             Some(Settled::Alone) => Ok(None),
-            Some(Settled::Died(error)) => Err(self.after_death(error).await),
+            Some(Settled::Died(error)) => Err(self.fate().await.error(PROCESS, DONE, self.explain(error))),
             // Whoever had it is gone, as calls are when the server ends.
-            None => Err(self.after_death(JobError::Killed(Stop::Cancelled)).await),
+            None => {
+                let lost = self.explain(JobError::Killed(Stop::Cancelled));
+                Err(self.fate().await.error(PROCESS, DONE, lost))
+            }
             // Run once more by itself, so that only the culprit meets its fate.
-            Some(Settled::DiedTogether(error)) => match self.was_committed().await {
-                Some(false) => Ok(None),
-                Some(true) => Err(super::committed_before_death()),
-                None => Err(self.explain(error)),
+            Some(Settled::DiedTogether(error)) => match self.fate().await {
+                Fate::Undone => Ok(None),
+                fate => Err(fate.error(PROCESS, DONE, self.explain(error))),
             },
         }
     }

@@ -8,6 +8,7 @@
 use crate::audit::AuditRow;
 use crate::chain::{self, GENESIS};
 use crate::error::{ErrorCode, StartError, ToolError};
+use crate::sqlite::checkup::companion;
 use crate::sqlite::trusted::Trust;
 use crate::sqlite::{bootstrap, diagnose, open, tables};
 use rusqlite::config::DbConfig;
@@ -19,6 +20,9 @@ use std::time::Duration;
 
 /// The longest text of an event or a checkpoint, in bytes.
 pub const MAX_TEXT_BYTES: usize = 1 << 20;
+
+/// Among how many of the newest log rows that of a call is looked for; others write meanwhile.
+const NEWEST_ROWS: i64 = 20_000;
 
 /// What a write added.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +62,8 @@ pub struct Ledger {
     path: PathBuf,
     /// Device and inode of the file when it was opened.
     file: Option<(u64, u64)>,
-    is_wal: bool,
+    /// In WAL mode: the WAL.
+    wal: Option<PathBuf>,
     power_safe: bool,
     trusted: Option<Trust>,
 }
@@ -78,15 +83,22 @@ impl Ledger {
         // looked up at each insert) are not the log's to enforce.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, false).map_err(start_error)?;
         connection.authorizer(Some(read_and_insert)).map_err(start_error)?;
-        let (path, is_wal) = (path.to_path_buf(), mode == "wal");
-        let file = identity(&path);
-        Ok(Self { connection, path, file, is_wal, power_safe: true, trusted: None })
+        let wal = (mode == "wal").then(|| companion(path, "-wal"));
+        let (path, file) = (path.to_path_buf(), identity(path));
+        Ok(Self { connection, path, file, wal, power_safe: true, trusted: None })
+    }
+
+    /// The file that commits go into which are not power-safe; none if they all are.
+    #[must_use]
+    pub fn unsynced(&self) -> Option<&Path> {
+        self.wal.as_deref()
     }
 
     /// Begins a batch, waiting up to `wait` for other processes here and again at the commit.
     ///
     /// `power_safe`: the commit is on the disk when it returns. Without it (audit rows of calls that
-    /// changed nothing) a power cut may take the batch, but never tears the file.
+    /// changed nothing) a power cut may take the batch, until the file of [`Ledger::unsynced`] is synced, but
+    /// never tears the database.
     ///
     /// # Errors
     /// The lock was not to be had, or SQLite cannot write.
@@ -108,6 +120,31 @@ impl Ledger {
             .map_err(|error| diagnose::tool_error("the log cannot be read", &error))
     }
 
+    /// Whether a call of a session has its row among the newest: how one learns whether a process that died had
+    /// committed. The call's number stands in the row's detail.
+    ///
+    /// # Errors
+    /// SQLite's; then it is not known.
+    pub fn has_row_of(&mut self, session: &str, call: u64, wait: Duration) -> Result<bool, ToolError> {
+        open::wait_for_locks(&mut self.connection, wait)
+            .and_then(|()| {
+                let mut statement = self.connection.prepare_cached(
+                    "SELECT detail FROM query_log WHERE id > (SELECT id FROM query_log ORDER BY id DESC LIMIT 1) - ?2 \
+                     AND session = ?1 ORDER BY id DESC",
+                )?;
+                let mut rows = statement.query((session, NEWEST_ROWS))?;
+                while let Some(row) = rows.next()? {
+                    let detail = row.get_ref(0)?.as_str().unwrap_or_default();
+                    let detail: serde_json::Value = serde_json::from_str(detail).unwrap_or_default();
+                    if detail.get("call").and_then(serde_json::Value::as_u64) == Some(call) {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            })
+            .map_err(|error| diagnose::tool_error("the log cannot be read", &error))
+    }
+
     pub(super) fn connection(&self) -> &Connection {
         &self.connection
     }
@@ -117,7 +154,7 @@ impl Ledger {
     }
 
     pub(super) fn is_wal(&self) -> bool {
-        self.is_wal
+        self.wal.is_some()
     }
 
     /// Whether the file that was opened still stands under its path.
@@ -127,13 +164,13 @@ impl Ledger {
 
     fn begin(&mut self, wait: Duration, power_safe: bool) -> rusqlite::Result<()> {
         // Outside WAL anything below FULL could tear the file.
-        let power_safe = power_safe || !self.is_wal;
+        let power_safe = power_safe || self.wal.is_none();
         if power_safe != self.power_safe {
-            let level = if power_safe { "PRAGMA synchronous=FULL" } else { "PRAGMA synchronous=NORMAL" };
+            let level = if power_safe { open::POWER_SAFE } else { "PRAGMA synchronous=NORMAL" };
             self.connection.execute_batch(level)?;
             self.power_safe = power_safe;
         }
-        super::open::wait_for_locks(&mut self.connection, wait)?;
+        open::wait_for_locks(&mut self.connection, wait)?;
         run(&self.connection, "BEGIN IMMEDIATE")
     }
 }
