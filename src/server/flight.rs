@@ -53,6 +53,11 @@ impl Flight {
         self.book().requests.len()
     }
 
+    /// Whether a request with this id is under way.
+    pub(super) fn knows(&self, id: &RequestId) -> bool {
+        self.book().requests.contains_key(id)
+    }
+
     /// Enters a request; false when its id is under way already.
     pub(super) fn enter(&self, id: &RequestId, batch: Option<BatchKey>) -> bool {
         let mut book = self.book();

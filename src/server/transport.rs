@@ -14,7 +14,7 @@ use rmcp::model::{
     RequestId, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::transport::Transport;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -108,7 +108,8 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
         };
         let messages: Vec<Message> =
             messages.into_iter().map(message::message).map(without_handshake).collect();
-        let is_answered = |m: &&Message| matches!(m, Message::Request(..) | Message::Refused(_));
+        let is_answered =
+            |m: &&Message| matches!(m, Message::Request(..) | Message::Ping(_) | Message::Refused(_));
         let answers = messages.iter().filter(is_answered).count();
         let batch = (gathered && answers > 0).then(|| self.flight.open_batch(answers));
         self.pending.extend(messages.into_iter().map(|message| (message, batch)));
@@ -134,6 +135,13 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
                 }
                 Some(*message)
             }
+            // A ping asks whether anybody is there; the way through the library and back costs several times as much
+            // as the answer. In the handshake and in a batch it is a request like others.
+            Message::Ping(id) if self.revision.is_some() && batch.is_none() && !self.flight.knows(&id) => {
+                self.writer.line(pong(&id));
+                None
+            }
+            Message::Ping(id) => self.admit(message::ping(id), batch),
             Message::Request(id, request) => {
                 if !self.flight.enter(&id, batch) {
                     let rule = "a request with this id is still under way; ids must be unique";
@@ -245,6 +253,11 @@ async fn changed(flight: &Flight, deadline: Option<Instant>) {
             let _ = tokio::time::timeout_at(deadline, flight.changed.notified()).await;
         }
     }
+}
+
+/// The answer to a ping, without newline.
+fn pong(id: &RequestId) -> Vec<u8> {
+    json!({"jsonrpc": "2.0", "id": id, "result": {}}).to_string().into_bytes()
 }
 
 fn answered_id(message: &ServerJsonRpcMessage) -> Option<RequestId> {

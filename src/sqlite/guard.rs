@@ -19,7 +19,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Batch, CachedStatement, Connection, OpenFlags};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of one value: large rows stay editable, a bomb does not fit.
@@ -37,6 +37,7 @@ const WRITE_HEAP_BYTES: i64 = 124 * 1024 * 1024;
 /// A connection behind the guard.
 pub struct Guarded {
     conn: Connection,
+    opened: Opened,
     ears: Arc<Mutex<Ears>>,
     watch: Watch,
     protected: &'static Protected,
@@ -45,6 +46,14 @@ pub struct Guarded {
     hidden_at: Cell<Option<i64>>,
     /// `PRAGMA schema_version` when what is remembered was judged.
     schema_version: Cell<Option<i64>>,
+}
+
+/// What a connection was opened with.
+#[derive(Clone, Debug)]
+struct Opened {
+    path: PathBuf,
+    kind: ConnectionKind,
+    immutable: bool,
 }
 
 /// A compiled and accepted statement.
@@ -139,7 +148,19 @@ impl Guarded {
         conn.busy_handler(Some(move |tries| busy.wait_for_lock(tries)))?;
         let judged = RefCell::default();
         let (schema_version, hidden_at) = (Cell::new(None), Cell::new(None));
-        Ok(Self { conn, ears, watch, protected, judged, hidden_at, schema_version })
+        let opened = Opened { path: path.to_path_buf(), kind, immutable };
+        Ok(Self { conn, opened, ears, watch, protected, judged, hidden_at, schema_version })
+    }
+
+    /// One more connection to the same file, under the same watch and the same bounds.
+    ///
+    /// # Errors
+    /// What SQLite reports when the file cannot be opened.
+    pub(super) fn another(&self) -> rusqlite::Result<Self> {
+        let Opened { path, kind, immutable } = &self.opened;
+        let another = Self::open(path, *kind, *immutable, self.protected, self.watch.clone())?;
+        let narrowing = self.hear(|ears| ears.bounds.narrowing.clone());
+        Ok(another.narrowed(narrowing))
     }
 
     /// The same under what the user's policy file takes away.

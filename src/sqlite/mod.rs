@@ -5,7 +5,7 @@
 //! Agent SQL, in a worker process, behind the authorizer, limits and a watch:
 //! - [`guard`], `heard`, `judged`, [`watch`], [`objects`], [`fault`], [`params`]: the connection and how a
 //!   statement gets onto it
-//! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`], [`sample`], [`plan`],
+//! - [`query`], [`write`], [`view`], [`search_rows`], `search_beside`, [`introspect`], [`sample`], [`plan`],
 //!   [`mod@compile`]: what runs on it
 //! - `names`, [`next_step`]: the stored names behind those that agents give; what to do next, behind SQLite's words
 //! - [`weigh`]: what a statement would do, for people
@@ -64,6 +64,7 @@ mod registers;
 pub mod restore;
 mod rows;
 pub mod sample;
+mod search_beside;
 pub mod search_rows;
 pub mod seen;
 mod shown;

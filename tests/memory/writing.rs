@@ -233,7 +233,7 @@ fn writes_that_come_together_are_all_done_and_logged_once_in_order() {
     for (n, id) in ids.into_iter().enumerate() {
         let answer = client.answer(id);
         match n {
-            30 => answer.fails_as("CONSTRAINT", &["UNIQUE"]),
+            30 => answer.fails_as("SQL_ERROR", &["UNIQUE"]),
             60 => answer.ok(),
             _ => answer.ok().starts("ok: 1 rows affected (last_insert_rowid="),
         };
