@@ -4,8 +4,7 @@
 //! as a change. It is what `benches/outside.py --floor` measures Indelible against, and nothing else: it believes
 //! whatever it is sent. It is no benchmark itself: run alone, it waits for lines on stdin.
 
-#![expect(
-    missing_docs,
+#![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
     clippy::indexing_slicing,

@@ -2,7 +2,7 @@
 //!
 //! It measures no client and no protocol; `benches/outside.py` does.
 
-#![expect(missing_docs, clippy::unwrap_used, clippy::panic, reason = "a bench that fails stops")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a bench that fails stops")]
 
 use divan::{Bencher, black_box, counter::ItemsCount};
 use indelible::audit::AuditRow;

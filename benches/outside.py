@@ -240,7 +240,9 @@ def run_op(options, op, servers):
         for flight in (1, 8):
             results = {name: [] for name in able}
             for round_number in range(options.rounds + 1):
-                for name in sorted(able, key=lambda name: hash((round_number, list(able).index(name)))):
+                order = list(able)
+                turn = round_number % len(order)
+                for name in order[turn:] + order[:turn]:
                     result = batch(running[name], op, changes[name], calls[name], options.seconds, flight)
                     if round_number:  # the first warms up
                         results[name].append(result)
