@@ -21,6 +21,7 @@ pub mod search;
 pub mod snapshot;
 pub mod statement;
 pub mod structured;
+mod together;
 pub mod view;
 mod words;
 
@@ -78,6 +79,8 @@ pub struct Core {
     policy_file: RwLock<Arc<PolicyFile>>,
     /// The digests of manifest and policy that the log knows to be in force; none before the first row.
     marked: Mutex<Option<(String, String)>>,
+    /// Changes that wait for the turn.
+    together: together::Together,
     calls: AtomicU64,
     schema_changes: watch::Sender<u64>,
 }
@@ -104,6 +107,7 @@ impl Core {
             audit_log,
             policy_file: RwLock::new(Arc::new(PolicyFile::none())),
             marked: Mutex::default(),
+            together: together::Together::default(),
             calls: AtomicU64::new(0),
             schema_changes: watch::Sender::new(0),
         }
@@ -221,6 +225,12 @@ impl<'a> Call<'a> {
     #[must_use]
     pub fn showing(self, format: Format) -> Self {
         Self { format, ..self }
+    }
+
+    /// The call's number in this server run, by which its row in the log can be found.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
     }
 
     /// How results look.

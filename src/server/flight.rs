@@ -56,6 +56,11 @@ impl Flight {
         self.book().requests.len()
     }
 
+    /// Whether a request with this id is under way.
+    pub(super) fn knows(&self, id: &RequestId) -> bool {
+        self.book().requests.contains_key(id)
+    }
+
     /// How many bytes of input the requests under way came as.
     pub(super) fn bytes(&self) -> usize {
         self.book().bytes

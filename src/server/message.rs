@@ -62,6 +62,8 @@ pub(super) enum Parsed {
 pub(super) enum Message {
     /// A request to be answered.
     Request(RequestId, Box<ClientRequest>),
+    /// A ping that asks for nothing else.
+    Ping(RequestId),
     /// A notification, or an answer to a request of the server's: neither is answered.
     Passing(Box<ClientJsonRpcMessage>),
     /// Something that is answered with an error.
@@ -171,6 +173,14 @@ pub(super) fn message(value: Value) -> Message {
     }
 }
 
+/// A ping as any other request.
+pub(super) fn ping(id: RequestId) -> Message {
+    match serde_json::from_value(json!({"method": "ping"})) {
+        Ok(request) => Message::Request(id, Box::new(request)),
+        Err(_) => refused(Some(id), INVALID_REQUEST, "`ping` is not known here"),
+    }
+}
+
 fn refused(id: Option<RequestId>, code: i64, message: &str) -> Message {
     Message::Refused(Refusal::new(id, code, message))
 }
@@ -181,6 +191,9 @@ fn request(id: RequestId, method: String, params: Option<Value>) -> Message {
         Some(Value::Object(params)) => Some(params),
         Some(_) => return refused(Some(id), INVALID_PARAMS, "`params` must be an object"),
     };
+    if method == "ping" && params.as_ref().is_none_or(Map::is_empty) {
+        return Message::Ping(id);
+    }
     // The library drops optional parameters that do not fit, and would send the first page again.
     let cursor = params.as_ref().and_then(|params| params.get("cursor"));
     if method.ends_with("/list") && cursor.is_some_and(|cursor| !cursor.is_string() && !cursor.is_null()) {
@@ -265,6 +278,7 @@ mod tests {
             Parsed::Nothing => "nothing".to_owned(),
             Parsed::Batch(messages) => format!("batch of {}", messages.len()),
             Parsed::One(Message::Request(id, request)) => format!("request {id} {}", request.method()),
+            Parsed::One(Message::Ping(id)) => format!("request {id} ping"),
             Parsed::One(Message::Passing(message)) => match *message {
                 JsonRpcMessage::Notification(_) => "notification".to_owned(),
                 _ => "answer".to_owned(),

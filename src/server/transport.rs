@@ -14,7 +14,7 @@ use rmcp::model::{
     RequestId, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::transport::Transport;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -146,7 +146,8 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
         };
         let messages: Vec<Message> =
             messages.into_iter().map(message::message).map(without_handshake).collect();
-        let is_answered = |m: &&Message| matches!(m, Message::Request(..) | Message::Refused(_));
+        let is_answered =
+            |m: &&Message| matches!(m, Message::Request(..) | Message::Ping(_) | Message::Refused(_));
         let answers = messages.iter().filter(is_answered).count();
         let batch = (gathered && answers > 0).then(|| self.flight.open_batch(answers));
         self.pending.extend(messages.into_iter().map(|message| (message, batch, bytes)));
@@ -177,6 +178,13 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
                 }
                 Some(*message)
             }
+            // A ping asks whether anybody is there; the way through the library and back costs several times as much
+            // as the answer. In the handshake and in a batch it is a request like others.
+            Message::Ping(id) if self.revision.is_some() && batch.is_none() && !self.flight.knows(&id) => {
+                self.writer.line(pong(&id));
+                None
+            }
+            Message::Ping(id) => self.admit(message::ping(id), batch, bytes),
             Message::Request(id, request) => {
                 if !self.flight.enter(&id, batch, bytes) {
                     let rule = "a request with this id is still under way; ids must be unique";
@@ -281,6 +289,11 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
         self.ends.all.cancel();
         Ok(())
     }
+}
+
+/// The answer to a ping, without newline.
+fn pong(id: &RequestId) -> Vec<u8> {
+    json!({"jsonrpc": "2.0", "id": id, "result": {}}).to_string().into_bytes()
 }
 
 fn answered_id(message: &ServerJsonRpcMessage) -> Option<RequestId> {

@@ -169,6 +169,20 @@ impl Writer {
         counted: Counted,
         began: Instant,
     ) -> Result<Changed, Retry> {
+        let done = self.change(policy, change, counted)?;
+        self.watch_out(moments, done.total);
+        self.log(change, &done, began)?;
+        self.commit()?;
+        Ok(done.changed)
+    }
+
+    /// Runs the change, within a transaction that has the write lock.
+    pub(super) fn change(
+        &mut self,
+        policy: &'static Policy,
+        change: &Change<'_>,
+        counted: Counted,
+    ) -> Result<Done, Retry> {
         // Judged again: nobody can change the schema from here on.
         let judged = Arc::clone(&self.compile(policy, change.sql)?.judged);
         let scope = match (change.max_overwrites, &judged.catalog) {
@@ -197,6 +211,7 @@ impl Writer {
         {
             let before = match before_here {
                 Some(counts) => counts,
+                None if counted == Counted::Elsewhere => return Err(Retry::Yes(not_here())),
                 None => self.count_beside(scope)?,
             };
             let after = scope.count(self.guarded.trusted()).map_err(|e| self.fault(&e))?;
@@ -221,13 +236,15 @@ impl Writer {
             let toll = before.toll(self.guarded.trusted(), &ran).map_err(|e| self.fault(&e))?;
             change.agreed.holds_for(toll)?;
         }
-        self.watch_out(moments, total);
+        Ok(Done { changed, total, judged })
+    }
+
+    /// Writes the change's audit row.
+    pub(super) fn log(&self, change: &Change<'_>, done: &Done, began: Instant) -> Result<(), Fault> {
         let mut audit = change.audit.clone();
-        audit.rows = i64::try_from(changed.rows).ok();
+        audit.rows = i64::try_from(done.changed.rows).ok();
         audit.duration_ms += i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
-        self.write_audit(&audit, &judged)?;
-        self.commit()?;
-        Ok(changed)
+        self.write_audit(&audit, &done.judged)
     }
 
     /// Compiles for a change: what only reads, or under a destructive policy only adds, is sent on.
@@ -352,23 +369,38 @@ impl Writer {
         }
     }
 
-    fn fault(&self, error: &rusqlite::Error) -> Fault {
+    pub(super) fn fault(&self, error: &rusqlite::Error) -> Fault {
         self.guarded.fault(error)
     }
 }
 
 /// Where the row counts from before come from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Counted {
+pub(super) enum Counted {
     /// From a second connection, when they are needed.
     Beside,
     /// From this one, before the statement.
     Before,
+    /// From nowhere: where they are needed, the change is not for here.
+    Elsewhere,
 }
 
-enum Retry {
+/// A change that was made and is not committed yet.
+pub(super) struct Done {
+    pub(super) changed: Changed,
+    /// Rows changed by it and by what it set off.
+    pub(super) total: u64,
+    judged: Arc<Judged>,
+}
+
+/// Why a change was not made, and whether another try may succeed.
+pub(super) enum Retry {
     Yes(Fault),
     No(Fault),
+}
+
+fn not_here() -> Fault {
+    Fault::error(crate::error::ErrorCode::Busy, "rows are to be counted for the change: try again")
 }
 
 impl From<Fault> for Retry {

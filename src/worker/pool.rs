@@ -147,7 +147,10 @@ impl Pool {
             None => self.start(true).await?,
         };
         let result = self.drive(&mut worker, work, terms, attend).await;
-        if !matches!(result, Err(JobError::Killed(_) | JobError::Lost(_))) {
+        if matches!(result, Err(JobError::Killed(_) | JobError::Lost(_))) {
+            // Whoever asks next whether something was committed must not be too early.
+            let _ = tokio::time::timeout(KILL_WAIT, worker.child.kill()).await;
+        } else {
             *slot = Some(worker);
         }
         result

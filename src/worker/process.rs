@@ -5,7 +5,7 @@
 //! writes nothing to stdout but frames, and opens no file but the database it was told.
 
 use super::protocol::{
-    Answer, FrameError, FromWorker, Job, Order, Setup, ToWorker, Work, body_length, decode, encode,
+    Answer, FrameError, FromWorker, Grouped, Job, Order, Setup, ToWorker, Work, body_length, decode, encode,
 };
 use crate::audit::AuditRow;
 use crate::generated::{POLICIES, PROTECTED};
@@ -185,6 +185,10 @@ impl Bench {
                 };
                 takes_or_changed(self.writer()?.run(policy, &change, &mut moments))
             }
+            Work::Group(group) => {
+                let changes: Vec<Change<'_>> = group.iter().map(change_of).collect();
+                self.writer()?.run_group(policy, &changes, &mut moments).map(Answer::Group)
+            }
             Work::CreateView { name, select_sql, description, replace, audit } => {
                 let view = NewView {
                     name: &name,
@@ -207,6 +211,12 @@ impl Bench {
             )),
         }
     }
+}
+
+fn change_of(member: &Grouped) -> Change<'_> {
+    let Grouped { sql, params, max_rows, caps, max_overwrites, audit } = member;
+    let (max_rows, caps, max_overwrites) = (*max_rows, *caps, *max_overwrites);
+    Change { sql, params, max_rows, caps, max_overwrites, agreed: Agreed::Anything, audit }
 }
 
 fn takes_or_changed(result: Result<Changed, Fault>) -> Result<Answer, Fault> {

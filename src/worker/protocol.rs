@@ -12,6 +12,7 @@ use crate::results::PlanStep;
 use crate::sqlite::compile::Compilation;
 use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
 use crate::sqlite::fault::Fault;
+use crate::sqlite::group::Outcome;
 use crate::sqlite::introspect::{Schema, TableDescription, TableEntry};
 use crate::sqlite::params::Params;
 use crate::sqlite::query::{Form, TextResult};
@@ -195,6 +196,8 @@ pub enum Work {
         /// Its audit row, but for rows and the time it takes.
         audit: AuditRow,
     },
+    /// Run changes of several calls and commit them together.
+    Group(Vec<Grouped>),
     /// Create a view.
     CreateView {
         /// Its name.
@@ -231,6 +234,32 @@ pub enum Work {
     Search(Search),
 }
 
+/// One change of a group: as `Change`, where nobody is to be asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Grouped {
+    /// The statement.
+    pub sql: String,
+    /// Its parameters.
+    pub params: Params,
+    /// RETURNING rows to show at most.
+    pub max_rows: u64,
+    /// Caps of their text.
+    pub caps: Caps,
+    /// Existing rows it may overwrite; none where the policy does not count.
+    pub max_overwrites: Option<u64>,
+    /// Its audit row, but for rows and the time it takes.
+    pub audit: AuditRow,
+}
+
+impl Grouped {
+    /// The same as a change of its own.
+    #[must_use]
+    pub fn alone(self) -> Work {
+        let Self { sql, params, max_rows, caps, max_overwrites, audit } = self;
+        Work::Change { sql, params, max_rows, caps, max_overwrites, agreed: None, audit }
+    }
+}
+
 /// What work comes to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
@@ -251,6 +280,8 @@ pub enum Answer {
     Changed(Changed),
     /// Of `Try`; and of `Change`, which was rolled back because it takes something else than was agreed.
     Takes(Box<Toll>),
+    /// Of `Group`, in order.
+    Group(Vec<Outcome>),
     /// Of `CreateView`.
     ViewCreated(CreatedView),
     /// Of `Tables`.

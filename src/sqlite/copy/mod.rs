@@ -180,7 +180,14 @@ fn make(
     folder::make(folder)?;
     let temporary = Temporary::create(folder, &Name::new(now, 0, request.kind).file_name(label))?;
     let method = copy(&temporary)?;
-    match check::damage(temporary.path(), Depth::Pages) {
+    // The disk is busy with the one while a processor is with the other.
+    let (damage, synced) = std::thread::scope(|scope| {
+        let syncing =
+            std::thread::Builder::new().name("sync".to_owned()).spawn_scoped(scope, || temporary.sync());
+        let damage = check::damage(temporary.path(), Depth::Pages);
+        (damage, syncing.ok().and_then(|syncing| syncing.join().ok()))
+    });
+    match damage {
         Ok(None) => {}
         Ok(Some(damage)) => {
             return Err(failed(format!(
@@ -191,7 +198,8 @@ fn make(
         }
         Err(error) => return Err(sqlite_failed(real, &error)),
     }
-    let bytes = temporary.sync()?;
+    // Without a thread of its own it is done now.
+    let bytes = synced.unwrap_or_else(|| temporary.sync())?;
     let path = temporary.publish(|counter| Name::new(now, counter, request.kind).file_name(label))?;
     folder::sync(folder)?;
     let mut warnings = Vec::new();
