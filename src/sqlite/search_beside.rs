@@ -3,10 +3,10 @@
 //! Only for a whole table whose rows are named by their rowid: its parts are then found in the order in which one
 //! thread would find them. Whatever keeps a second thread from its work leaves all of it to the caller.
 
-use super::chain_view::{begin_both, run as run_sql};
 use super::fault::Fault;
 use super::guard::{Compiled, Guarded};
 use super::objects::quoted;
+use super::one_moment::{begin_both, run as run_sql};
 use super::search_rows::{Looks, Plan, Search};
 use crate::policy::Policy;
 use crate::search::{Found, Pattern};

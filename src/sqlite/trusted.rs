@@ -7,8 +7,9 @@
 //!
 //! It sees no change that goes past SQLite, to the bytes of the file. A full verification does.
 
-use super::chain_view::{ReadFault, View, Walked, data_version, run};
+use super::chain_view::{ReadFault, View, Walked};
 use super::ledger::Ledger;
+use super::one_moment::{data_version, run};
 use super::readout::{Known, Pace, ResumeChoice, end, in_words, newest_since, resume_text};
 use crate::chain::{ChainVerifier, Tally};
 use crate::error::ToolError;

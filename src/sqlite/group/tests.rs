@@ -111,8 +111,6 @@ fn each_member_is_judged_capped_and_logged_as_if_it_were_alone() {
 
 #[test]
 fn what_needs_more_than_a_group_gives_is_left_to_be_run_alone() {
-    let slow =
-        "INSERT INTO t(x) WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n FROM c";
     check(
         &[
             ("INSERT INTO t(x) VALUES ('four')", "1 rows, id 4"),
