@@ -40,6 +40,8 @@ pub struct Changed {
     pub last_insert_rowid: Option<i64>,
     /// For CREATE, DROP, ALTER, ANALYZE, REINDEX: what was done to what.
     pub structural: Option<(ActionKind, String)>,
+    /// Whether there was nothing to do (IF EXISTS, IF NOT EXISTS).
+    pub nothing: bool,
     /// RETURNING rows as CSV with a trailer.
     pub returning: Option<String>,
 }

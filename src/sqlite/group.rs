@@ -117,6 +117,7 @@ fn is_plain(judged: &Judged) -> bool {
         judged.catalog.as_ref().and_then(|catalog| catalog.kind(name)) == Some(ObjectKind::Table)
     };
     facts.structural.is_none()
+        && !facts.nothing
         && facts.trigger_on.is_none()
         && !facts.reads_log
         && facts.written.iter().all(is_table)

@@ -50,14 +50,15 @@ impl Writer {
         &self.guarded
     }
 
-    /// Compiles and judges without running: what a destructive call does before its snapshot.
+    /// Compiles and judges without running, as a destructive call does before its snapshot; false if nothing is to do.
     ///
     /// # Errors
     /// As [`Self::run`], as far as it can be told before.
-    pub fn check(&self, policy: &'static Policy, sql: &str, params: &Params) -> Result<(), Fault> {
+    pub fn check(&self, policy: &'static Policy, sql: &str, params: &Params) -> Result<bool, Fault> {
         let mut compiled = self.compile(policy, sql)?;
         params.bind(&mut compiled.statement)?;
-        let Some(table) = compiled.judged.facts.trigger_on.clone() else { return Ok(()) };
+        let facts = &compiled.judged.facts;
+        let Some(table) = facts.trigger_on.clone() else { return Ok(!facts.nothing) };
         // What a trigger does shows only once it is there.
         self.begin()?;
         let running = self.guarded.enter(&compiled.judged);
@@ -66,7 +67,7 @@ impl Writer {
         let verdict = made.and_then(|_| self.judge_trigger(policy, &table));
         drop(compiled);
         self.roll_back();
-        verdict
+        verdict.map(|()| true)
     }
 
     /// Runs one change.
@@ -159,7 +160,7 @@ impl Writer {
         let ours = judged.facts.structural.as_ref().map(|_| self.server_objects()).transpose()?;
         self.seen.reset();
         let total_before = self.guarded.trusted().total_changes();
-        let (returning, mut changed) = self.step(policy, change)?;
+        let changed = self.step(policy, change)?;
         let total = self.guarded.trusted().total_changes().saturating_sub(total_before);
         if let Some((cap, scope)) = &scope
             && scope.worth_counting(total, *cap)
@@ -190,7 +191,6 @@ impl Writer {
             let toll = before.toll(self.guarded.trusted(), &ran).map_err(|e| self.fault(&e))?;
             change.agreed.holds_for(toll)?;
         }
-        changed.returning = returning;
         Ok(Done { changed, total, judged })
     }
 
@@ -209,6 +209,9 @@ impl Writer {
     pub(super) fn compile(&self, policy: &'static Policy, sql: &str) -> Result<Compiled<'_>, Fault> {
         let compiled = self.guarded.compile(policy, sql).map_err(|fault| sent_on(policy, fault))?;
         let judged = &compiled.judged;
+        if judged.facts.nothing {
+            return Ok(compiled);
+        }
         if judged.explain || (judged.facts.written.is_empty() && judged.facts.structural.is_none()) {
             return Err(Refusal::OnlyReads.into());
         }
@@ -224,7 +227,7 @@ impl Writer {
         Ok(compiled)
     }
 
-    fn step(&self, policy: &'static Policy, change: &Change<'_>) -> Result<(Option<String>, Changed), Retry> {
+    fn step(&self, policy: &'static Policy, change: &Change<'_>) -> Result<Changed, Retry> {
         let mut compiled = self.guarded.compile(policy, change.sql)?;
         change.params.bind(&mut compiled.statement)?;
         let columns = column_names(&compiled.statement);
@@ -244,7 +247,7 @@ impl Writer {
         drop(running);
         let facts = &compiled.judged.facts;
         let structural = facts.structural.clone();
-        let rows = if structural.is_some() { 0 } else { conn.changes() };
+        let rows = if structural.is_some() || facts.nothing { 0 } else { conn.changes() };
         let rowid = conn.last_insert_rowid();
         // Rows that only triggers inserted have no part in it, nor has a command to a full-text table,
         // which leaves 0.
@@ -253,7 +256,7 @@ impl Writer {
         let is_new = inserted || (rowid != rowid_before && rowid != 0 && !facts.inserted.is_empty());
         let last_insert_rowid = (structural.is_none() && is_new).then_some(rowid);
         let returning = sink.map(|sink| sink.finish(cut).text);
-        Ok((returning, Changed { rows, last_insert_rowid, structural, returning: None }))
+        Ok(Changed { rows, last_insert_rowid, structural, nothing: facts.nothing, returning })
     }
 
     /// Inserts the audit row, within the transaction of the change.
