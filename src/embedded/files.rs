@@ -3,6 +3,7 @@
 
 use super::blobs::FolderBlobs;
 use super::file::StateFile;
+use super::file_search;
 use super::rows::{all, byte_count, first_byte, hash_or_bytes, query, run, wrong};
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::state_file::Steps;
@@ -39,9 +40,6 @@ pub(super) const STEPS: Steps = &["
 
 const ENTRY: &str = "SELECT entries.path, contents.size, contents.is_text
     FROM entries LEFT JOIN contents ON contents.id = entries.content";
-
-/// The longest line that a search shows, in characters.
-const LONGEST_SNIPPET: usize = 200;
 
 pub(super) struct SqlFiles {
     file: Arc<StateFile>,
@@ -207,7 +205,7 @@ impl Files for SqlFiles {
 
     async fn search(&self, path: String, text: String, most: usize) -> Outcome<Vec<Found>> {
         let blobs = self.blobs.clone();
-        self.file.read(move |connection| search(connection, &blobs, &path, &text, most)).await
+        self.file.read(move |connection| file_search::search(connection, &blobs, &path, &text, most)).await
     }
 
     async fn matching(&self, fits: PathTest, most: usize) -> Outcome<Vec<String>> {
@@ -236,7 +234,7 @@ impl Files for SqlFiles {
 }
 
 /// The first path below a folder, and the first behind all of them: `0` comes after `/`.
-fn below(path: &str) -> (String, String) {
+pub(super) fn below(path: &str) -> (String, String) {
     let stem = path.trim_end_matches('/');
     (format!("{stem}/"), format!("{stem}0"))
 }
@@ -256,7 +254,7 @@ fn content_of(connection: &Connection, path: &str) -> Outcome<Option<i64>> {
     Ok(find().map_err(wrong)?.flatten())
 }
 
-fn bytes_of(
+pub(super) fn bytes_of(
     connection: &Connection,
     blobs: &FolderBlobs,
     id: i64,
@@ -369,52 +367,6 @@ fn copy_or_move(connection: &Connection, from: &str, to: &str, moving: bool, now
         put_entry(connection, &format!("{to}{rest}"), content, now)?;
     }
     Ok(())
-}
-
-fn search(
-    connection: &Connection,
-    blobs: &FolderBlobs,
-    path: &str,
-    text: &str,
-    most: usize,
-) -> Outcome<Vec<Found>> {
-    let sought = text.to_lowercase();
-    let (first, behind) = below(path);
-    // A text of less than three characters has no part of three; large contents have no index.
-    let (sql, words) = if text.chars().count() >= 3 {
-        (
-            "SELECT path, content FROM entries WHERE content IS NOT NULL AND (path = ?1 OR (path >= ?2 AND path < ?3))
-             AND content IN (SELECT rowid FROM texts WHERE texts MATCH ?4
-                             UNION ALL SELECT id FROM contents WHERE is_text AND size > ?5) ORDER BY path",
-            format!("\"{}\"", text.replace('"', "\"\"")),
-        )
-    } else {
-        (
-            "SELECT path, content FROM entries WHERE content IS NOT NULL AND (path = ?1 OR (path >= ?2 AND path < ?3))
-             AND content IN (SELECT id FROM contents WHERE is_text AND (?4 = '' OR size > ?5 OR size >= 0)) ORDER BY path",
-            String::new(),
-        )
-    };
-    let indexed = i64::try_from(MOST_SHOWN).unwrap_or(i64::MAX);
-    let candidates: Vec<(String, i64)> =
-        all(connection, sql, params![path, first, behind, words, indexed], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
-    let mut found = Vec::new();
-    for (path, content) in candidates {
-        let bytes = bytes_of(connection, blobs, content, 0, usize::MAX)?;
-        let whole = String::from_utf8_lossy(&bytes);
-        for (line, text) in (1..).zip(whole.lines()) {
-            if text.to_lowercase().contains(&sought) {
-                let snippet = crate::render::one_line(text, LONGEST_SNIPPET);
-                found.push(Found { path: path.clone(), line, snippet });
-                if found.len() == most {
-                    return Ok(found);
-                }
-            }
-        }
-    }
-    Ok(found)
 }
 
 fn listed(row: &Row<'_>) -> rusqlite::Result<Listed> {

@@ -11,6 +11,7 @@
 //!
 //! # Layout
 //!
+//! - `file_search`: texts in files
 //! - `folder`: where everything stands, and the lock; `file`: one file with its writing thread and its readers
 //! - `catalog`, `kv`, `queue`, `memory`, `files`, `objects`, `blobs`: one file per trait of `state`; `rows`: how they run statements
 //! - [`Embedded`]: what ties them
@@ -18,6 +19,7 @@
 mod blobs;
 mod catalog;
 mod file;
+mod file_search;
 mod files;
 mod folder;
 mod kv;

@@ -4,6 +4,7 @@
 //! nobody. In rollback mode a reader that steps keeps writers from committing, so there the events are
 //! read in pieces up to the newest one at the start; they are append-only.
 
+use super::one_moment::run;
 use super::readout::Pace;
 use crate::chain::resume::ResumeCheckpoint;
 use crate::chain::{ChainVerifier, Pins, Tally};
@@ -21,8 +22,6 @@ const PIECE_BYTES: usize = 16 << 20;
 /// What two threads share out among them, and the events from which that is worth a thread.
 const PARTS: i64 = 16;
 const WORTH_TWO_THREADS: i64 = 4096;
-/// How often somebody may commit between the beginnings of two views that are to be one.
-const TRIES: usize = 3;
 /// How often progress is told.
 const TOLD_EVERY: Duration = Duration::from_millis(200);
 pub(super) const UNREAD: &str = "the chain cannot be read";
@@ -283,36 +282,6 @@ impl<'a> View<'a> {
     }
 }
 
-/// Begins a read transaction on each connection so that both see the file as it was at one moment. False: the
-/// first has begun, the second has not, because others kept committing in between.
-pub(super) fn begin_both(first: &Connection, second: &Connection) -> rusqlite::Result<bool> {
-    for _ in 0..TRIES {
-        run(first, "BEGIN")?;
-        let version = data_version(first)?;
-        run(second, "BEGIN")?;
-        data_version(second)?;
-        // If nobody has committed since the first began, then not since the second began either.
-        run(first, "COMMIT")?;
-        run(first, "BEGIN")?;
-        if data_version(first)? == version {
-            return Ok(true);
-        }
-        run(second, "COMMIT")?;
-        run(first, "COMMIT")?;
-    }
-    run(first, "BEGIN").map(|()| false)
-}
-
-/// A number that is another one as soon as another connection, of whatever process, has committed
-/// (<https://sqlite.org/pragma.html#pragma_data_version>). Asking begins the view of a transaction.
-pub(super) fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
-    connection.prepare_cached("PRAGMA main.data_version")?.query_row([], |row| row.get(0))
-}
-
-pub(super) fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
-    connection.prepare_cached(sql)?.execute([]).map(|_| ())
-}
-
 /// The work of two threads.
 struct Shares {
     start: Walked,
@@ -417,43 +386,5 @@ mod tests {
             let wide = last.checked_sub(first).is_some_and(|span| span >= WORTH_TWO_THREADS);
             assert_eq!(parts.len() > 1, wide, "{first} {last}");
         }
-    }
-
-    #[test]
-    fn two_views_are_of_one_moment() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.db");
-        let open = || Connection::open(&path).unwrap();
-        let (first, second, writer) = (open(), open(), open());
-        writer.execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE t(x); INSERT INTO t VALUES (1)").unwrap();
-        let count = |connection: &Connection| -> i64 {
-            connection.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap()
-        };
-        assert!(begin_both(&first, &second).unwrap());
-        writer.execute_batch("INSERT INTO t VALUES (2)").unwrap();
-        assert_eq!((count(&first), count(&second), count(&writer)), (1, 1, 2));
-        for connection in [&first, &second] {
-            connection.execute_batch("COMMIT").unwrap();
-        }
-        // With a writer that never rests, either both see the same or the second has not begun.
-        let stop = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            let stop = &stop;
-            scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    writer.execute_batch("INSERT INTO t VALUES (3)").unwrap();
-                }
-            });
-            for _ in 0..200 {
-                if begin_both(&first, &second).unwrap() {
-                    assert_eq!(count(&first), count(&second));
-                    second.execute_batch("COMMIT").unwrap();
-                } else {
-                    assert!(second.is_autocommit());
-                }
-                first.execute_batch("COMMIT").unwrap();
-            }
-            stop.store(true, Ordering::Relaxed);
-        });
     }
 }

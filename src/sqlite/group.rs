@@ -4,10 +4,11 @@
 //! the same transaction. Only plain changes of rows are taken in. A change that turns out to need more (rows
 //! counted, more time) is rolled back and left to be run alone, and when the transaction fails as a whole, all are.
 
+use super::change::{Change, Changed, Counted, Moments, Retry};
 use super::fault::Fault;
 use super::guard::Judged;
 use super::watch::Stop;
-use super::write::{Change, Changed, Counted, Moments, Retry, Writer};
+use super::write::Writer;
 use crate::policy::Policy;
 use crate::policy::decide::{ObjectKind, Objects};
 use std::time::{Duration, Instant};
@@ -116,6 +117,7 @@ fn is_plain(judged: &Judged) -> bool {
         judged.catalog.as_ref().and_then(|catalog| catalog.kind(name)) == Some(ObjectKind::Table)
     };
     facts.structural.is_none()
+        && !facts.nothing
         && facts.trigger_on.is_none()
         && !facts.reads_log
         && facts.written.iter().all(is_table)

@@ -488,7 +488,7 @@ impl Ears {
                 let action = action_of(context);
                 let of_module =
                     self.approved.as_ref().is_some_and(|judged| judged.while_logging(&self.bounds, &action));
-                if of_module { Authorization::Allow } else { super::ledger::may_write_audit(context) }
+                if of_module { Authorization::Allow } else { super::may_insert::may_write_audit(context) }
             }
             Phase::Compile => {
                 let action = action_of(context);

@@ -5,7 +5,8 @@
 //! Agent SQL, in a worker process, behind the authorizer, limits and a watch:
 //! - [`guard`], `heard`, `judged`, [`watch`], [`objects`], [`fault`], [`params`]: the connection and how a
 //!   statement gets onto it
-//! - [`query`], [`write`], [`view`], [`search_rows`], `search_beside`, [`introspect`], [`sample`], [`plan`],
+//! - [`query`], [`write`], [`view`], [`search_rows`], `search_beside`,
+//!   `change`, [`introspect`], [`sample`], [`plan`],
 //!   [`mod@compile`]: what runs on it
 //! - `names`, [`next_step`]: the stored names behind those that agents give; what to do next, behind SQLite's words
 //! - [`weigh`]: what a statement would do, for people
@@ -20,9 +21,10 @@
 //! - [`open`], [`diagnose`]: opening, and what is wrong with a file that cannot be served
 //! - [`tables`], [`bootstrap`], `judge`, [`stored_sql`]: the server's tables: what they must look like, how they come
 //!   to be, what a file has in their place
-//! - [`ledger`]: the writing connection: events, checkpoints, audit rows
+//! - [`ledger`], `may_insert`: the writing connection: events, checkpoints, audit rows
 //! - [`readout`], `chain_view`, `rows`: the reading connection: one consistent view of events and checkpoints,
 //!   whatever their rows hold
+//! - `one_moment`: two connections with one view of the file
 //! - `trusted`: a resume over the writing connection that goes on from what was verified before
 //! - snapshots: [`mod@copy`] makes them, [`restore`] lists them and brings one back
 //! - [`checkup`], [`header`]: what a file holds and whether it is sound, for `indelible doctor`
@@ -34,6 +36,7 @@
 mod aftermath;
 pub mod bootstrap;
 mod chain_view;
+mod change;
 pub mod checkup;
 pub mod compile;
 pub mod copy;
@@ -48,10 +51,12 @@ pub mod introspect;
 mod judge;
 mod judged;
 pub mod ledger;
+mod may_insert;
 pub mod music_store;
 mod names;
 pub mod next_step;
 pub mod objects;
+mod one_moment;
 pub mod open;
 pub mod outsider;
 pub mod overwrites;

@@ -3,7 +3,8 @@
 //!
 //! How the events are read stands in `chain_view`. It judges nothing itself and writes nothing.
 
-use super::chain_view::{NewestCheckpoint, ReadFault, UNREAD, View, Walked, begin_both, run};
+use super::chain_view::{NewestCheckpoint, ReadFault, UNREAD, View, Walked};
+use super::one_moment::{begin_both, run};
 use crate::chain::resume::{ResumeEvent, ResumeText};
 use crate::chain::{SoundPrefix, Tally, Verdict};
 use crate::error::{ErrorCode, StartError, ToolError};

@@ -3,10 +3,10 @@
 //! Only for a whole table whose rows are named by their rowid: its parts are then found in the order in which one
 //! thread would find them. Whatever keeps a second thread from its work leaves all of it to the caller.
 
-use super::chain_view::{begin_both, run as run_sql};
 use super::fault::Fault;
 use super::guard::{Compiled, Guarded};
 use super::objects::quoted;
+use super::one_moment::{begin_both, run as run_sql};
 use super::search_rows::{Looks, Plan, Search};
 use crate::policy::Policy;
 use crate::search::{Found, Pattern};
@@ -54,8 +54,8 @@ pub(super) fn run(
             .spawn_scoped(scope, move || work.look_through(another, work.pattern.clone()));
         let mine = work.look_through(guarded, pattern.clone());
         // Without a second thread, this one has looked through it all.
-        let theirs = theirs
-            .map_or_else(|_| Ok(Vec::new()), |theirs| theirs.join().unwrap_or(Err(Out::Failed)));
+        let theirs =
+            theirs.map_or_else(|_| Ok(Vec::new()), |theirs| theirs.join().unwrap_or(Err(Out::Failed)));
         match (mine, theirs) {
             (Ok(mut mine), Ok(theirs)) => {
                 mine.extend(theirs);

@@ -7,8 +7,9 @@
 //!
 //! It sees no change that goes past SQLite, to the bytes of the file. A full verification does.
 
-use super::chain_view::{ReadFault, View, Walked, data_version, run};
+use super::chain_view::{ReadFault, View, Walked};
 use super::ledger::Ledger;
+use super::one_moment::{data_version, run};
 use super::readout::{Known, Pace, ResumeChoice, end, in_words, newest_since, resume_text};
 use crate::chain::{ChainVerifier, Tally};
 use crate::error::ToolError;
@@ -29,6 +30,11 @@ impl Ledger {
     #[must_use]
     pub fn data_version(&self) -> Option<i64> {
         data_version(self.connection()).ok()
+    }
+
+    /// Forgets what was found: the next resume verifies in full.
+    pub fn distrust(&mut self) {
+        *self.trusted() = None;
     }
 
     /// Remembers what a full verification has found, if nobody else has written since `version` was asked for,

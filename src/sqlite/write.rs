@@ -4,6 +4,8 @@
 //! trigger, write the audit row with the guard lifted, commit. Whatever fails before the commit rolls
 //! everything back. Snapshots are not made here; whoever needs one has made it before.
 
+pub use super::change::{Change, Changed, Moments};
+use super::change::{Counted, Done, Retry, not_here};
 use super::fault::Fault;
 use super::guard::{Compiled, Guarded, Judged};
 use super::ledger::insert_audit;
@@ -13,10 +15,9 @@ use super::program;
 use super::query::{column_names, push_row};
 use super::seen::Seen;
 use super::text_command;
-use super::toll::{Agreed, Ran as Taken};
+use super::toll::Ran as Taken;
 use crate::audit::AuditRow;
 use crate::policy::{ActionKind, Policy, Refusal};
-use crate::render::Caps;
 use crate::render::csv::{CsvSink, Flow};
 use crate::render::trailer::RowCut;
 use rusqlite::Connection;
@@ -30,48 +31,6 @@ pub struct Writer {
     seen: Seen,
     path: PathBuf,
     committed: Option<Connection>,
-}
-
-/// One change.
-#[derive(Clone, Debug)]
-pub struct Change<'a> {
-    /// The statement.
-    pub sql: &'a str,
-    /// Its parameters.
-    pub params: &'a Params,
-    /// RETURNING rows to show at most.
-    pub max_rows: u64,
-    /// Caps of their text.
-    pub caps: Caps,
-    /// Existing rows that may be overwritten; none where the policy does not count.
-    pub max_overwrites: Option<u64>,
-    /// What a person has agreed that it may take.
-    pub agreed: Agreed<'a>,
-    /// The audit row, but for rows and duration.
-    pub audit: &'a AuditRow,
-}
-
-/// What a change came to.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Changed {
-    /// `sqlite3_changes` of the statement; 0 for CREATE, DROP and their like.
-    pub rows: u64,
-    /// The rowid of the last row it inserted itself.
-    pub last_insert_rowid: Option<i64>,
-    /// For CREATE, DROP, ALTER, ANALYZE, REINDEX: what was done to what.
-    pub structural: Option<(ActionKind, String)>,
-    /// Whether there was nothing to do (IF EXISTS, IF NOT EXISTS).
-    pub nothing: bool,
-    /// RETURNING rows as CSV with a trailer.
-    pub returning: Option<String>,
-}
-
-/// Told of the moments that the parent must know of.
-pub trait Moments {
-    /// The statement reads the server's log: write what is gathered first.
-    fn before_log(&mut self);
-    /// What follows is not to be interrupted.
-    fn before_commit(&mut self);
 }
 
 impl Writer {
@@ -371,41 +330,6 @@ impl Writer {
 
     pub(super) fn fault(&self, error: &rusqlite::Error) -> Fault {
         self.guarded.fault(error)
-    }
-}
-
-/// Where the row counts from before come from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counted {
-    /// From a second connection, when they are needed.
-    Beside,
-    /// From this one, before the statement.
-    Before,
-    /// From nowhere: where they are needed, the change is not for here.
-    Elsewhere,
-}
-
-/// A change that was made and is not committed yet.
-pub(super) struct Done {
-    pub(super) changed: Changed,
-    /// Rows changed by it and by what it set off.
-    pub(super) total: u64,
-    judged: Arc<Judged>,
-}
-
-/// Why a change was not made, and whether another try may succeed.
-pub(super) enum Retry {
-    Yes(Fault),
-    No(Fault),
-}
-
-fn not_here() -> Fault {
-    Fault::error(crate::error::ErrorCode::Busy, "rows are to be counted for the change: try again")
-}
-
-impl From<Fault> for Retry {
-    fn from(fault: Fault) -> Self {
-        Self::No(fault)
     }
 }
 

@@ -63,8 +63,10 @@ impl Store {
 
     /// `version` is from before the reading began.
     fn trust(&self, version: Option<i64>, known: Option<Known>) {
-        if let (Some(version), Some(known)) = (version, known) {
-            self.shared.writer.send(Message::Trust { version, known: Box::new(known) });
-        }
+        self.shared.writer.send(match (version, known) {
+            (Some(version), Some(known)) => Message::Trust { version, known: Box::new(known) },
+            // A chain that is broken, or nobody could say since when: what was known before is not known any more.
+            _ => Message::Distrust,
+        });
     }
 }

@@ -8,6 +8,9 @@ use indelible::state::store::Store;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
+/// Where to look, the text, and where it stands: the file and the line.
+type Row<'a> = (&'a str, &'a str, &'a [(&'a str, u64)]);
+
 #[derive(Clone, Debug)]
 enum Step {
     Write(String, Vec<u8>),
@@ -190,7 +193,7 @@ fn texts_are_found_whatever_their_letters_and_the_file_s_size() {
             files.write(path.to_owned(), text.as_bytes().to_vec()).await.unwrap();
         }
         files.write("/bin".to_owned(), b"\0needle c++".to_vec()).await.unwrap();
-        let rows: [(&str, &str, &[(&str, u64)]); 6] = [
+        let rows: [Row<'_>; 6] = [
             ("/", "needle C++", &[("/a/1", 2), ("/a/2", 2), ("/b", 1)]),
             ("/a", "needle", &[("/a/1", 2), ("/a/2", 2)]),
             ("/b", "needle", &[("/b", 1)]),

@@ -1,7 +1,12 @@
 //! Primitives: each family against a plain model in memory, under a clock that the test turns; and the tools over real
 //! stdio.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a helper that fails fails its test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a helper that fails fails its test"
+)]
 
 mod files;
 mod kv;
