@@ -4,7 +4,8 @@
 //!
 //! Imports go down this list only (a test reads the sources and holds it to that):
 //!
-//! - [`error`], [`os_path`], [`spec`]: errors and exit statuses; paths in messages; the YAML model, its checks and diagnostics
+//! - [`error`], [`os_path`], [`sandbox`], [`spec`]: errors and exit statuses; paths in messages; what a process takes
+//!   from itself; the YAML model, its checks and diagnostics
 //! - `codegen`: spec to text, for build.rs and tests
 //! - [`config`], [`generated`], [`policy`], [`chain`], [`clients`], [`render`], [`results`], [`search`], [`surface`],
 //!   [`overlay`], [`audit`], [`confirm`], [`outcome`]: settings resolved once; what the build made of the YAML files;
@@ -40,6 +41,7 @@ pub mod policy;
 pub mod program;
 pub mod render;
 pub mod results;
+pub mod sandbox;
 pub mod search;
 pub mod server;
 pub mod spec;

@@ -120,6 +120,14 @@ pub(super) fn for_restoring(path: &Path, busy_timeout: Duration) -> rusqlite::Re
     Ok(connection)
 }
 
+/// Has SQLite make the -wal and the -shm that reading a file in WAL mode needs, as any reader does that finds none.
+///
+/// # Errors
+/// SQLite's.
+pub fn make_companions(path: &Path, busy_timeout: Duration) -> rusqlite::Result<()> {
+    beside(path, busy_timeout)?.query_row("PRAGMA main.schema_version", [], |_| Ok(()))
+}
+
 /// Opens the same database beside, to read only.
 ///
 /// # Errors

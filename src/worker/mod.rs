@@ -1,9 +1,13 @@
 //! Worker processes: where agent SQL runs, and how the server talks to them.
 //!
-//! `protocol` is what goes over the pipe, `process` the child's loop, `pool` the parent's side. A worker
-//! decides nothing about tools and never speaks MCP.
+//! `protocol` is what goes over the pipe, `process` the child's loop, `confine` what it gives up before, `pool` the
+//! parent's side, `temp_folder` where its temporary files go, `selftest` whether it is as confined as it should be. A
+//! worker decides nothing about tools and never speaks MCP.
 
 mod child;
+mod confine;
 pub mod pool;
 pub mod process;
 pub mod protocol;
+pub mod selftest;
+pub mod temp_folder;

@@ -2,8 +2,10 @@
 //!
 //! One thread. While a statement runs, SQLite's progress handler looks whether an interrupt has come in
 //! over stdin; when stdin closes the process ends at once, and an open transaction ends with it. It
-//! writes nothing to stdout but frames, and opens no file but the database it was told.
+//! writes nothing to stdout but frames. Once it knows its database it gives up everything else (`confine`), and
+//! only then opens it.
 
+use super::confine::{self, Ward};
 use super::protocol::{
     Answer, FrameError, FromWorker, Job, Order, Setup, ToWorker, Work, body_length, decode, encode,
 };
@@ -11,6 +13,7 @@ use crate::audit::AuditRow;
 use crate::generated::{POLICIES, PROTECTED};
 use crate::policy::{ConnectionKind, Policy};
 use crate::render::Caps;
+use crate::sandbox;
 use crate::sqlite::fault::Fault;
 use crate::sqlite::guard::Guarded;
 use crate::sqlite::next_step;
@@ -33,15 +36,18 @@ use std::time::Duration;
 /// # Errors
 /// What cannot be reported to the server: broken pipes, messages that are not of the protocol.
 pub fn run() -> io::Result<()> {
-    die_with_the_server();
+    sandbox::die_with_the_parent();
+    sandbox::close_inherited();
     let pipe = Pipe(Arc::new(Mutex::new(Frames::of_stdio()?)));
     match pipe.receive::<Order>()? {
         Some(Order::Jobs(setup)) => run_jobs(&pipe, &setup),
         Some(Order::Snapshot(request)) => {
+            let _ = confine::for_snapshot(&request);
             let done = crate::sqlite::copy::snapshot(&request, jiff::Timestamp::now());
             pipe.send(&FromWorker::Snapshot(done))
         }
         Some(Order::Restore(request)) => {
+            let _ = confine::for_restore(&request);
             // No job, so no number.
             let mut before_commit = || {
                 let _ = pipe.send(&FromWorker::Committing { job: 0 });
@@ -49,12 +55,20 @@ pub fn run() -> io::Result<()> {
             let done = restore::restore(&request, jiff::Timestamp::now(), &mut before_commit);
             pipe.send(&FromWorker::Restored(done.map(Box::new)))
         }
-        Some(Order::Snapshots(listing)) => pipe.send(&FromWorker::Snapshots(restore::list(&listing))),
+        Some(Order::Snapshots(listing)) => {
+            let _ = confine::for_listing(&listing);
+            pipe.send(&FromWorker::Snapshots(restore::list(&listing)))
+        }
+        Some(Order::Attempts(setup, ground)) => {
+            let (confined, _) = confine::for_jobs(&setup);
+            pipe.send(&FromWorker::Attempts(confined, sandbox::attempt::all(&ground)))
+        }
         None => Ok(()),
     }
 }
 
 fn run_jobs(pipe: &Pipe, setup: &Setup) -> io::Result<()> {
+    let (confined, ward) = confine::for_jobs(setup);
     let current = Arc::new(AtomicU64::new(0));
     let watch = watch_over(pipe, &current, Duration::from_millis(setup.busy_timeout_ms));
     let mut bench = match Bench::open(setup, watch) {
@@ -63,7 +77,7 @@ fn run_jobs(pipe: &Pipe, setup: &Setup) -> io::Result<()> {
             return pipe.send(&FromWorker::Ready(Err(crate::sqlite::fault::tool_error(&error))));
         }
     };
-    pipe.send(&FromWorker::Ready(Ok(())))?;
+    pipe.send(&FromWorker::Ready(Ok(confined)))?;
     while let Some(message) = pipe.receive::<ToWorker>()? {
         match message {
             ToWorker::Job(job) => {
@@ -71,6 +85,10 @@ fn run_jobs(pipe: &Pipe, setup: &Setup) -> io::Result<()> {
                 let number = job.number;
                 let result = bench.work(*job, pipe);
                 current.store(0, Ordering::Relaxed);
+                if result.is_err() && outgrown(&bench, &ward) {
+                    // The server takes another worker; this job has changed nothing.
+                    return Ok(());
+                }
                 pipe.send(&FromWorker::Done { job: number, result })?;
             }
             // The job is over already.
@@ -78,6 +96,10 @@ fn run_jobs(pipe: &Pipe, setup: &Setup) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+fn outgrown(bench: &Bench, ward: &Ward) -> bool {
+    matches!(bench, Bench::Reads(_)) && ward.is_outgrown()
 }
 
 /// The connection a worker works on.
@@ -379,13 +401,3 @@ impl Frames {
 fn to_io(error: FrameError) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
-
-/// The kernel ends this process when the server's thread that started it ends, also by SIGKILL.
-#[cfg(target_os = "linux")]
-fn die_with_the_server() {
-    // Without it the process still ends when it next looks at its stdin.
-    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
-}
-
-#[cfg(not(target_os = "linux"))]
-fn die_with_the_server() {}

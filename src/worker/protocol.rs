@@ -8,6 +8,8 @@ use crate::audit::AuditRow;
 use crate::error::ToolError;
 use crate::render::{Caps, DatumRows};
 use crate::results::PlanStep;
+use crate::sandbox::Confined;
+use crate::sandbox::attempt::{Attempt, Ground};
 use crate::sqlite::compile::Compilation;
 use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
 use crate::sqlite::fault::Fault;
@@ -37,6 +39,8 @@ pub enum Order {
     Restore(Box<RestoreRequest>),
     /// List the snapshots and end.
     Snapshots(Listing),
+    /// Be confined as for these jobs, try what must be denied, and end.
+    Attempts(Setup, Ground),
 }
 
 /// What a worker for jobs opens, and how.
@@ -73,14 +77,16 @@ pub enum ToWorker {
 /// From a worker to the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FromWorker {
-    /// The file is open; or why it is not.
-    Ready(Result<(), ToolError>),
+    /// The file is open, and the worker confined so far; or why it is not.
+    Ready(Result<Confined, ToolError>),
     /// The snapshot that was ordered, or why there is none.
     Snapshot(Result<SnapshotDone, ToolError>),
     /// The restore that was ordered, or why there is none.
     Restored(Result<Box<Restored>, ToolError>),
     /// The list that was ordered.
     Snapshots(Result<Vec<SnapshotEntry>, ToolError>),
+    /// How far the worker is confined, and what came of the attempts.
+    Attempts(Confined, Vec<Attempt>),
     /// The job waits for another process's lock; its own time stands still.
     Waiting {
         /// The job's number.

@@ -67,6 +67,12 @@ impl Server {
         self
     }
 
+    /// With its command changed otherwise.
+    pub(crate) fn changed(mut self, change: impl FnOnce(&mut Command)) -> Self {
+        change(&mut self.command);
+        self
+    }
+
     pub(crate) fn in_folder(mut self, folder: &Path) -> Self {
         self.command.current_dir(folder);
         self

@@ -105,6 +105,14 @@ pub fn default_folder(database: &Path) -> PathBuf {
     with_ending(database.as_os_str(), ".snapshots").into()
 }
 
+/// Makes the folder for snapshots, private, if there is none.
+///
+/// # Errors
+/// [`ErrorCode::SnapshotFailed`], naming the folder and the cause.
+pub fn make_folder(folder: &Path) -> Result<(), ToolError> {
+    folder::make(folder)
+}
+
 /// Makes a snapshot. Nothing stands under a snapshot's name before it is copied, checked and synced.
 ///
 /// # Errors
