@@ -20,6 +20,7 @@ mod error;
 #[path = "src/policy"]
 mod policy {
     pub mod action;
+    pub mod narrowing;
 }
 
 use std::path::Path;
@@ -36,6 +37,7 @@ fn main() {
         "src/codegen",
         "src/error.rs",
         "src/policy/action.rs",
+        "src/policy/narrowing.rs",
         "build.rs",
     ];
     for input in inputs {

@@ -5,7 +5,7 @@
 #[path = "../tests/toy/mod.rs"]
 mod toy;
 
-use indelible::cli::{self, Program, ToolsReport, Verdict};
+use indelible::cli::{self, PolicyQuestion, Program, ToolsReport, Verdict};
 use indelible::config::{Profile, Resolved, Settings};
 use indelible::doctor::{self, Report};
 use indelible::error::{EXIT_UNREADABLE, StartError};
@@ -64,6 +64,10 @@ impl Program for ToyProgram {
         }
         let intact = expect_head.is_none_or(|head| head.bytes().all(|digit| digit == b'0'));
         Ok(Verdict { text: format!("intact: {intact}"), intact })
+    }
+
+    fn policy(&self, _: &Settings, question: &PolicyQuestion) -> Result<String, StartError> {
+        Ok(format!("toys only, json: {}", question.json))
     }
 
     fn snapshots(&self, _: &Settings) -> Result<Vec<SnapshotEntry>, StartError> {

@@ -4,6 +4,7 @@
 //! in the log.
 
 mod overlays;
+mod policies;
 mod requests;
 
 pub use overlays::compile_only;
@@ -16,6 +17,7 @@ use crate::handlers::restore::{self, RestoreInput};
 use crate::handlers::{Call, Core, Reply, dispatch, statement};
 use crate::outcome::{CallContext, Outcome};
 use crate::overlay::{self, Effective};
+use crate::policy_file;
 use crate::spec::model::{ErrorStyle, Manifest};
 use crate::sqlite::restore::Restored;
 use crate::store::audit_log::AuditLog;
@@ -39,6 +41,7 @@ pub struct App {
     core: Core,
     words: SurfaceSettings,
     watched: overlays::Watched,
+    watched_policy: policies::WatchedPolicy,
     /// None of the profile's tools wrote at the start.
     only_read: bool,
     running: AtomicUsize,
@@ -52,6 +55,12 @@ impl App {
     /// What keeps the file from being served, in one line; exit status 1 or 2. Statements of overlays that do not
     /// compile, a line each; exit status 2.
     pub async fn open(effective: Effective, settings: Settings) -> Result<Self, StartError> {
+        let policy = policy_file::load(&settings)?;
+        if let Some(warning) = policy_file::warning(&settings) {
+            tracing::warn!("{warning}");
+        }
+        let watched_policy = policies::WatchedPolicy::new(settings.clone());
+        let settings = policy.lowered(settings);
         let words = surface_settings(&settings);
         let surface = Surface::new(&effective.manifest, &settings.profile, &words, settings.read_only)?;
         let only_read = !profile_writes(&effective.manifest, &settings.profile);
@@ -84,9 +93,9 @@ impl App {
         };
         let pool = Pool::new(settings.db.clone(), settings.busy_timeout, settings.immutable);
         let has_statements = surface.tools().iter().any(|tool| tool.tool.is_none());
-        let core = Core::new(settings, surface, pool, store, reader, session, audit_log);
+        let core = Core::new(settings, surface, pool, store, reader, session, audit_log).under(policy);
         let (running, idle) = (AtomicUsize::new(0), Notify::new());
-        let app = Self { core, words, watched, only_read, running, idle };
+        let app = Self { core, words, watched, watched_policy, only_read, running, idle };
         if has_statements {
             let surface = app.prepared(effective).await?;
             app.core.replace_surface(surface);

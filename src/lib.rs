@@ -14,7 +14,8 @@
 //!   person, its surroundings and outcome
 //! - [`sqlite`]: the only place that opens a connection
 //! - [`worker`]: the processes that agent SQL runs in
-//! - [`store`], [`handlers`], [`app`]: the server's own tables; one file per family of tools; what ties them
+//! - [`store`], [`handlers`], [`policy_file`], [`app`]: the server's own tables; one file per family of tools; the user's
+//!   policy file; what ties them
 //! - [`server`]: the only place that names rmcp
 //! - [`logging`], [`cli`], [`demo`], [`doctor`], [`bundle`], [`program`]: what goes to stderr; subcommands
 //!
@@ -38,6 +39,7 @@ pub mod os_path;
 pub mod outcome;
 pub mod overlay;
 pub mod policy;
+pub mod policy_file;
 pub mod program;
 pub mod render;
 pub mod results;

@@ -3,7 +3,7 @@
 //! It binds `cli/` to [`App`]; it parses no flags and prints nothing.
 
 use crate::app::{App, profile_writes, surface_settings};
-use crate::cli::{Program, ToolLine, ToolsReport, Verdict};
+use crate::cli::{PolicyQuestion, Program, ToolLine, ToolsReport, Verdict};
 use crate::config::{Profile, Resolved, Settings};
 use crate::doctor::{self, Report};
 use crate::error::{EXIT_UNREADABLE, StartError};
@@ -12,9 +12,12 @@ use crate::outcome::{
     CallContext, CompletionOf, Completions, Offers, Outcome, RequestError, ResourcePage, ResourceText,
 };
 use crate::overlay::{self, Effective};
+use crate::policy_file::explain::explain;
+use crate::policy_file::{self, report};
 use crate::server::{SHUTDOWN_TIME, Service};
 use crate::spec::model::ProfileSpec;
 use crate::sqlite::restore::{self, Listing, Restored, Shown, SnapshotEntry};
+use crate::sqlite::weigh::Weigher;
 use crate::store::reader::{Reader, Reading};
 use crate::surface::{Surface, built_in_manifest};
 use serde_json::{Map, Value};
@@ -30,6 +33,12 @@ const VERIFY_TIME: Duration = Duration::from_secs(86_400);
 /// The real thing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Indelible;
+
+/// An answer for people or for programs.
+enum Said {
+    Text(String),
+    Data(Value),
+}
 
 impl Program for Indelible {
     type Service = App;
@@ -138,6 +147,39 @@ impl Program for Indelible {
 
     fn demo(&self, db: Option<PathBuf>, profile: Option<&str>) -> Result<(), StartError> {
         crate::demo::run(db, profile)
+    }
+
+    fn policy(&self, settings: &Settings, question: &PolicyQuestion) -> Result<String, StartError> {
+        let file = policy_file::load(settings)?;
+        let failed = |error: rusqlite::Error| {
+            let words = crate::sqlite::fault::message(&error);
+            StartError::failure(format!("the database cannot be opened: {words}"))
+        };
+        let open = || Weigher::open(question.db.as_deref(), file.narrowing.clone()).map_err(failed);
+        let said = match &question.sql {
+            Some(sql) => {
+                let explained = explain(
+                    &open()?,
+                    &file,
+                    &effective(&settings.tools, Some(&settings.profile))?.manifest,
+                    sql,
+                );
+                if question.json { Said::Data(explained.json()) } else { Said::Text(explained.text()) }
+            }
+            None => {
+                let weigher = question.db.as_ref().map(|_| open()).transpose()?;
+                if question.json {
+                    Said::Data(report::json(&file, settings, weigher.as_ref()))
+                } else {
+                    Said::Text(report::text(&file, settings, weigher.as_ref()))
+                }
+            }
+        };
+        match said {
+            Said::Text(text) => Ok(text),
+            Said::Data(value) => serde_json::to_string_pretty(&value)
+                .map_err(|error| StartError::failure(format!("the answer cannot be written: {error}"))),
+        }
     }
 
     fn worker(&self) -> Result<(), StartError> {

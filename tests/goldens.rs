@@ -89,12 +89,18 @@ fn schemas_for_editors_are_as_committed() {
     use indelible::spec::shape::document;
     let schemas = [
         ("tools", document::<spec::raw::RawManifest>("tools.yaml of Indelible")),
+        ("policy", document::<spec::raw::RawPolicyFile>("policy.yaml of Indelible")),
+        (
+            "policy-file",
+            document::<spec::raw::RawNarrowing>("A policy file of Indelible (--policy): it can only narrow"),
+        ),
         ("overlay", document::<indelible::overlay::raw::RawOverlay>("An overlay for Indelible's tools")),
     ];
     for (name, schema) in schemas {
         let text = format!("{}\n", serde_json::to_string_pretty(&schema).unwrap());
         hold(&format!("schemas/{name}.schema.json"), &text);
     }
+    assert!(POLICY.starts_with("# yaml-language-server: $schema=schemas/policy.schema.json\n"));
     assert!(TOOLS.starts_with("# yaml-language-server: $schema=schemas/tools.schema.json\n"));
 }
 

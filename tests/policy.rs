@@ -6,7 +6,7 @@
 
 use indelible::generated::{POLICIES, PROTECTED};
 use indelible::policy::decide::{ObjectKind, Objects, at_once, is_row_write, is_structural, judge};
-use indelible::policy::{Action, ActionKind, Policy, PragmaForm, Refusal};
+use indelible::policy::{Action, ActionKind, Bounds, Policy, PragmaForm, Refusal};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,7 +83,7 @@ fn harmless(policy: &Policy, kind: ActionKind) -> Action {
 
 fn verdict(policy: &Policy, actions: &[Action]) -> Result<(), Refusal> {
     let readonly = !actions.iter().any(|action| action.kind.writes());
-    judge(policy, &PROTECTED, &Tables, actions, readonly).map(|_| ())
+    judge(policy, &PROTECTED, &Bounds::default(), &Tables, actions, readonly).map(|_| ())
 }
 
 const TEMPORARY: &[ActionKind] = &[
@@ -135,7 +135,7 @@ fn what_no_tool_does_is_listed_nowhere_and_refused_everywhere() {
     for kind in NEVER {
         for policy in POLICIES {
             assert_eq!(
-                at_once(policy, &action(*kind, "x", None)),
+                at_once(policy, &Bounds::default(), &action(*kind, "x", None)),
                 Err(Refusal::action(&action(*kind, "x", None)))
             );
         }
@@ -148,7 +148,11 @@ fn a_statement_without_a_recorded_action_is_refused() {
         assert_eq!(verdict(policy, &[]), Err(Refusal::Unrecorded), "{}", policy.id);
         // VACUUM is not read-only and reports nothing that it does.
         let select = [action(ActionKind::Select, "", None)];
-        assert!(judge(policy, &PROTECTED, &Tables, &select, false).is_err(), "{}", policy.id);
+        assert!(
+            judge(policy, &PROTECTED, &Bounds::default(), &Tables, &select, false).is_err(),
+            "{}",
+            policy.id
+        );
     }
 }
 
@@ -165,7 +169,8 @@ fn pragmas_are_allowed_as_policy_yaml_lists_them_in_any_case() {
                 let lower = name.to_lowercase();
                 let (read, introspect) = (lists.read.contains(&lower), lists.introspect.contains(&lower));
                 for (value, allowed) in [(None, read || introspect), (Some("1"), introspect)] {
-                    let found = at_once(policy, &action(ActionKind::Pragma, &name, value));
+                    let found =
+                        at_once(policy, &Bounds::default(), &action(ActionKind::Pragma, &name, value));
                     assert_eq!(found.is_ok(), allowed, "{name} {value:?} under {}", policy.id);
                     assert_eq!(verdict(policy, &[action(ActionKind::Pragma, &name, value)]).is_ok(), allowed);
                 }
@@ -195,11 +200,11 @@ fn denied_functions_are_denied_in_any_case_and_others_are_not() {
         assert_eq!(lists.functions_denied.is_empty(), lists.actions.is_empty(), "{}", policy.id);
         for name in &lists.functions_denied {
             for name in [name.clone(), name.to_uppercase()] {
-                let found = at_once(policy, &action(ActionKind::Function, &name, None));
+                let found = at_once(policy, &Bounds::default(), &action(ActionKind::Function, &name, None));
                 assert_eq!(found, Err(Refusal::Function { name: name.to_lowercase() }), "{}", policy.id);
             }
         }
-        assert_eq!(at_once(policy, &action(ActionKind::Function, "lower", None)), Ok(()));
+        assert_eq!(at_once(policy, &Bounds::default(), &action(ActionKind::Function, "lower", None)), Ok(()));
     }
     for name in ["load_extension", "fts3_tokenizer", "readfile", "writefile", "edit"] {
         assert!(
@@ -347,7 +352,7 @@ proptest! {
         prop_assume!(!actions.iter().any(|action| may_come_along(action.kind, kind)));
         let mut actions = actions;
         actions.insert(at.min(actions.len()), action(kind, "elsewhere", Some("nowhere")));
-        prop_assert!(judge(policy, &PROTECTED, &Tables, &actions, readonly).is_err());
+        prop_assert!(judge(policy, &PROTECTED, &Bounds::default(), &Tables, &actions, readonly).is_err());
     }
 
     #[test]
@@ -364,7 +369,7 @@ proptest! {
         prop_assume!(!matches!(kind, ActionKind::Analyze | ActionKind::Reindex));
         let mut actions = actions;
         actions.insert(at.min(actions.len()), action(kind, &name, None));
-        prop_assert!(judge(policy, &PROTECTED, &Tables, &actions, readonly).is_err());
+        prop_assert!(judge(policy, &PROTECTED, &Bounds::default(), &Tables, &actions, readonly).is_err());
     }
 
     #[test]
@@ -377,7 +382,7 @@ proptest! {
         let policy = POLICIES[which % POLICIES.len()];
         let mut reversed = actions.clone();
         reversed.reverse();
-        let found = [actions, reversed].map(|actions| judge(policy, &PROTECTED, &Tables, &actions, true));
+        let found = [actions, reversed].map(|actions| judge(policy, &PROTECTED, &Bounds::default(), &Tables, &actions, true));
         prop_assert_eq!(found[0].is_ok(), found[1].is_ok());
         if let [Ok(one), Ok(other)] = &found {
             prop_assert_eq!(one, other);

@@ -54,6 +54,7 @@ impl App {
     /// Reads the overlay files again if they changed; `forced`, in any case. What is wrong goes to stderr, a line
     /// each, and the tools stay as they are.
     pub async fn reload(&self, forced: bool) {
+        self.reload_policy(forced);
         let Some(files) = self.changed_files(forced) else { return };
         match self.take_up(files).await {
             Ok(true) => {
@@ -167,7 +168,8 @@ pub async fn compile_only(effective: Effective, settings: &Settings) -> Result<E
     let words = surface_settings(settings);
     let surface = Surface::new(&effective.manifest, &settings.profile, &words, settings.read_only)?;
     let pool = Pool::new(settings.db.clone(), settings.busy_timeout, settings.immutable);
-    let core = Core::new(settings.clone(), surface, pool, None, None, String::new(), None);
+    let core = Core::new(settings.clone(), surface, pool, None, None, String::new(), None)
+        .under(crate::policy_file::load(settings)?);
     let compiled = compile(&core, &words, effective, settings.read_only).await;
     core.pool.close().await;
     compiled

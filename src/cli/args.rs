@@ -70,6 +70,19 @@ Exit status 1 when the tool answers with an error.")]
         #[arg(long, value_name = "HASH")]
         expect_head: Option<String>,
     },
+    /// Show what each policy allows, narrowed by --policy
+    #[command(after_help = "\
+Examples:
+  indelible policy --policy narrow.yaml
+  indelible policy explain --db notes.db 'DELETE FROM notes'")]
+    Policy {
+        /// What else to show
+        #[command(subcommand)]
+        command: Option<PolicyCommand>,
+        /// JSON instead of text
+        #[arg(long, global = true)]
+        json: bool,
+    },
     /// Show the tools that agents get, with files of --tools laid over the built-in ones
     #[command(after_help = "\
 Examples:
@@ -161,6 +174,16 @@ Of the settings only --db and --profile count here, and no variable does.")]
     Completions {
         /// The shell
         shell: Shell,
+    },
+}
+
+/// What `policy` can show beside the table.
+#[derive(Debug, Subcommand)]
+pub(super) enum PolicyCommand {
+    /// Show what a statement would do, which tools take it, and why others do not; nothing runs
+    Explain {
+        /// The statement; --db names the database it is meant for, else an empty one is taken
+        sql: String,
     },
 }
 

@@ -6,8 +6,8 @@
 //! # Layout
 //!
 //! - `args`: the commands and their help; `usage`: clap's errors in our words
-//! - `serve`, `call`, `verify`, `tools`, `snapshots`, `doctor`, `client_config`, `bundle`, `completions`: one file
-//!   a command
+//! - `serve`, `call`, `verify`, `tools`, `policy`, `snapshots`, `doctor`, `client_config`, `bundle`, `completions`:
+//!   one file a command
 //! - `ask`: the person at the terminal
 //! - `output`, `runtime`, `stdin`: what they share
 
@@ -19,6 +19,7 @@ mod client_config;
 mod completions;
 mod doctor;
 mod output;
+mod policy;
 mod runtime;
 mod serve;
 mod snapshots;
@@ -128,11 +129,28 @@ pub trait Program {
     /// The show could not be given to its end: exit status 1. The profile has none: exit status 2.
     fn demo(&self, db: Option<PathBuf>, profile: Option<&str>) -> Result<(), StartError>;
 
+    /// The effective policy, or what one statement would do under it, as text or JSON.
+    ///
+    /// # Errors
+    /// A policy file with mistakes: exit status 2. A database that cannot be opened: exit status 1.
+    fn policy(&self, settings: &Settings, question: &PolicyQuestion) -> Result<String, StartError>;
+
     /// Runs a worker on stdin and stdout until stdin closes.
     ///
     /// # Errors
     /// The worker cannot start.
     fn worker(&self) -> Result<(), StartError>;
+}
+
+/// What `policy` is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyQuestion {
+    /// The database, if one is given.
+    pub db: Option<PathBuf>,
+    /// The statement to explain; none for the whole policy.
+    pub sql: Option<String>,
+    /// JSON instead of text.
+    pub json: bool,
 }
 
 /// What `verify` found.
@@ -174,6 +192,9 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
         Some(Command::Call { tool, arguments }) => call::call(program, &settings()?, &tool, &arguments),
         Some(Command::Verify { expect_head }) => {
             verify::verify(program, &settings()?, expect_head.as_deref())
+        }
+        Some(Command::Policy { command, json }) => {
+            policy::policy(program, &cli.raw, environment, command, json)
         }
         Some(Command::Tools { format, command }) => {
             tools::tools(program, &cli.raw, environment, format, command)

@@ -16,7 +16,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 pub(super) fn serve<P: Program>(program: &P, settings: &Settings) -> Result<u8, StartError> {
     runtime::run(async {
         let service = program.open(settings).await?;
-        let reloads = !settings.tools.is_empty();
+        let reloads = !settings.tools.is_empty() || settings.policy.is_some();
         let signals = runtime::signals(reloads)?;
         let (db, profile) = (settings.db.display(), &settings.profile);
         let read_only = if settings.read_only { ", read-only" } else { "" };
@@ -40,7 +40,7 @@ pub(super) fn serve<P: Program>(program: &P, settings: &Settings) -> Result<u8, 
     })
 }
 
-/// Has the tools' files looked at now and then, and read at once when a signal asks for it.
+/// Has the files of tools and policy looked at now and then, and read at once when a signal asks for it.
 async fn keep_up(service: Arc<impl Service>, asked: Arc<Notify>) {
     loop {
         tokio::select! {

@@ -147,6 +147,7 @@ fn value(settings: &Settings, name: &str) -> (OsString, Origin) {
         "confirm" => (text(&settings.confirm.as_str()), Origin::Default),
         "snapshot-dir" => (path(&settings.snapshot_dir), Origin::Default),
         "audit-log" => (settings.audit_log.as_deref().map(path).unwrap_or_default(), Origin::Default),
+        "policy" => (settings.policy.as_deref().map(path).unwrap_or_default(), Origin::Default),
         "verbose" => (text(&settings.verbosity), Origin::Default),
         // A new setting must be added above; a test finds it.
         _ => (OsStr::new(UNLISTED).to_owned(), Origin::Default),

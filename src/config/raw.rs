@@ -90,6 +90,10 @@ pub struct RawArgs {
     #[arg(long, value_name = "FILE", global = true)]
     pub audit_log: Option<OsString>,
 
+    /// YAML file that narrows what the policies allow: protects, hides, refuses, lowers limits [INDELIBLE_POLICY]
+    #[arg(long, value_name = "FILE", global = true)]
+    pub policy: Option<OsString>,
+
     /// Say more on stderr; twice for still more [INDELIBLE_VERBOSE: 0, 1 or 2]
     #[arg(short, long, action = ArgAction::Count, global = true)]
     pub verbose: u8,

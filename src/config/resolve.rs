@@ -89,6 +89,8 @@ pub struct Settings {
     pub snapshot_dir: PathBuf,
     /// Where every call is added as a line of JSON, absolute.
     pub audit_log: Option<PathBuf>,
+    /// The file that narrows the policies, absolute.
+    pub policy: Option<PathBuf>,
     /// 0, 1 or 2: how much is said on stderr.
     pub verbosity: u8,
 }
@@ -190,6 +192,7 @@ fn judge<E: Fn(&str) -> Option<OsString>>(
             beside.into()
         }),
         audit_log: sources.path("audit-log", raw.audit_log.as_deref(), home)?,
+        policy: sources.path("policy", raw.policy.as_deref(), home)?,
         verbosity: sources.verbosity(raw)?,
         db,
     })

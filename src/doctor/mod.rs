@@ -19,7 +19,7 @@ mod snapshots;
 pub use report::{Finding, Report, State};
 
 use crate::config::Resolved;
-use crate::generated::POLICY_SHA256;
+use crate::policy_file::{self, PolicyFile};
 use crate::sqlite::checkup::checkup;
 
 /// Looks everything over; `manifest_sha256` is of the tools in force. The process must have no connection to the database.
@@ -37,13 +37,31 @@ pub fn examine(resolved: &Resolved, manifest_sha256: String) -> Report {
     }
     findings.extend(snapshots::look(settings));
     findings.extend(sandbox::look());
+    let policy = policy(resolved, &mut findings);
     Report {
         database: settings.db.to_string_lossy().into_owned(),
         findings,
         settings: resolved.listed.clone(),
         manifest_sha256,
-        policy_sha256: POLICY_SHA256,
+        policy_sha256: policy.sha256,
     }
+}
+
+/// The policy file, where there is one; each mistake in it is a problem.
+fn policy(resolved: &Resolved, findings: &mut Vec<Finding>) -> PolicyFile {
+    let settings = &resolved.settings;
+    let mut say = |state: State, line: &str| findings.push(Finding::from_line(state, "policy file", line));
+    let loaded = policy_file::load(settings);
+    match (&settings.policy, &loaded, policy_file::warning(settings)) {
+        (None, ..) => {}
+        (_, Err(error), _) => {
+            let lines = std::iter::once(&error.message).chain(&error.more);
+            lines.for_each(|line| say(State::Problem, line));
+        }
+        (_, _, Some(warning)) => say(State::Warning, &warning),
+        (Some(path), Ok(_), None) => say(State::Ok, &path.display().to_string()),
+    }
+    loaded.unwrap_or_else(|_| PolicyFile::none())
 }
 
 /// Bytes as a person reads them: `4.0 KiB`.

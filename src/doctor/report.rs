@@ -90,8 +90,8 @@ pub struct Report {
     pub settings: Vec<Setting>,
     /// SHA-256 of the manifest.
     pub manifest_sha256: String,
-    /// SHA-256 of the policy.
-    pub policy_sha256: &'static str,
+    /// SHA-256 of the effective policy.
+    pub policy_sha256: String,
 }
 
 /// The longest text of a finding; SQLite's own words may be long.

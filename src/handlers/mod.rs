@@ -8,6 +8,7 @@ pub mod chain;
 pub mod confirm;
 pub mod explore;
 mod noted;
+mod policy;
 pub mod prompts;
 pub mod query;
 pub mod resources;
@@ -27,11 +28,11 @@ use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
 use crate::confirm::Question;
 use crate::error::{ErrorCode, ToolError};
-use crate::generated::{POLICY_SHA256, PolicyId};
+use crate::generated::PolicyId;
 use crate::outcome::ProgressReporter;
+use crate::policy_file::PolicyFile;
 use crate::render::Caps;
 use crate::spec::model::Format;
-use crate::sqlite::query::Form;
 use crate::store::audit_log::AuditLog;
 use crate::store::reader::Reader;
 use crate::store::{Store, TurnGuard};
@@ -70,8 +71,10 @@ pub struct Core {
     pub session: String,
     /// The copy of the log in a file, if asked for.
     pub audit_log: Option<AuditLog>,
-    /// The digest of the manifest that the log knows to be in force; none before the first row.
-    marked: Mutex<Option<String>>,
+    /// The policy file and its digest.
+    policy_file: RwLock<Arc<PolicyFile>>,
+    /// The digests of manifest and policy that the log knows to be in force; none before the first row.
+    marked: Mutex<Option<(String, String)>>,
     calls: AtomicU64,
     schema_changes: watch::Sender<u64>,
 }
@@ -96,6 +99,7 @@ impl Core {
             reader,
             session,
             audit_log,
+            policy_file: RwLock::new(Arc::new(PolicyFile::none())),
             marked: Mutex::default(),
             calls: AtomicU64::new(0),
             schema_changes: watch::Sender::new(0),
@@ -134,7 +138,7 @@ impl Core {
         *self.surface.write().unwrap_or_else(PoisonError::into_inner) = surface;
     }
 
-    fn marked(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+    fn marked(&self) -> std::sync::MutexGuard<'_, Option<(String, String)>> {
         self.marked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -245,10 +249,10 @@ impl<'a> Call<'a> {
     pub fn audit_row(&self, rows: Option<u64>, error: Option<&str>) -> AuditRow {
         let notes = self.notes();
         let mut detail = notes.detail.clone();
-        let manifest = self.surface.manifest_sha256();
-        if self.core.marked().as_deref() != Some(manifest) {
-            detail.insert("manifest_sha256".to_owned(), manifest.into());
-            detail.insert("policy_sha256".to_owned(), POLICY_SHA256.into());
+        let digests = self.digests();
+        if self.core.marked().as_ref() != Some(&digests) {
+            detail.insert("manifest_sha256".to_owned(), digests.0.into());
+            detail.insert("policy_sha256".to_owned(), digests.1.into());
         }
         AuditRow {
             ts: self.ts.clone(),
@@ -351,24 +355,13 @@ impl<'a> Call<'a> {
 
     /// Whether the change of a worker that died is in the database: its audit row is then, too.
     async fn was_committed(&self) -> bool {
-        let sql = "SELECT count(*) FROM query_log WHERE session = ?1 AND json_extract(detail, '$.call') = ?2";
-        let params = crate::sqlite::params::Params::Positional(vec![
-            crate::sqlite::params::BindValue::Text(self.core.session.clone()),
-            crate::sqlite::params::BindValue::Integer(i64::try_from(self.number).unwrap_or(i64::MAX)),
-        ]);
-        let work = Work::Read {
-            sql: sql.to_owned(),
-            params,
-            limit: 1,
-            max_rows: 1,
-            caps: self.core.caps(),
-            form: Form::Csv,
-        };
+        let call = i64::try_from(self.number).unwrap_or(i64::MAX);
+        let work = Work::WasCommitted { session: self.core.session.clone(), call };
         let terms =
             Terms { policy: "read", timeout: Duration::from_secs(5), cancel: CancellationToken::new() };
         let attend = LogKeeper { core: self.core, turn: None };
         let found = self.core.pool.read(work, &terms, &attend).await;
-        matches!(found, Ok(Answer::Text(result)) if result.text.contains("\n1\n"))
+        matches!(found, Ok(Answer::Committed(true)))
     }
 }
 

@@ -40,10 +40,16 @@ impl std::io::Write for Head {
 impl Call<'_> {
     /// The log has the digests now.
     pub(super) fn mark(&self) {
+        let now = self.digests();
         let mut marked = self.core.marked();
-        if marked.as_deref() != Some(self.surface.manifest_sha256()) {
-            *marked = Some(self.surface.manifest_sha256().to_owned());
+        if marked.as_ref() != Some(&now) {
+            *marked = Some(now);
         }
+    }
+
+    /// The digests of manifest and policy in force for this call.
+    pub(super) fn digests(&self) -> (String, String) {
+        (self.surface.manifest_sha256().to_owned(), self.core.policy_file().sha256.clone())
     }
 
     /// Puts the call's row into the log, unless it went with the change, and into the log file.

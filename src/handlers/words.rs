@@ -28,14 +28,18 @@ impl Call<'_> {
     }
 
     fn refusal(&self, refusal: &Refusal) -> ToolError {
-        if self.policy.policy().selects_only {
+        if self.policy.policy().selects_only && !refusal.is_of_the_file() {
             // What is accepted was decided on the compiled statement; its first word only chooses the words.
             let keyword = first_keyword(self.notes().query.as_deref().unwrap_or_default());
             if !matches!(keyword.as_str(), "" | "SELECT" | "WITH" | "VALUES") {
                 return self.no_select(&keyword);
             }
         }
-        refusal.words(self.name, ACTION_WORDS, &|policy| self.tool_of(policy))
+        let policy_file = self.core.policy_file();
+        refusal.words(self.name, ACTION_WORDS, &|policy| {
+            let refused = refusal.kind().is_some_and(|kind| policy_file.narrowing.refuses(policy, kind));
+            self.tool_of(policy).filter(|_| !refused)
+        })
     }
 
     /// The name of the active tool that runs any statement under a policy.

@@ -5,7 +5,7 @@
 //! before the first step, when it is known whether a write to `sqlite_schema` is the book-keeping of a
 //! CREATE or a statement of its own. Nothing here looks at SQL text.
 
-use super::{Action, ActionKind, Policy, PragmaForm, Protected, Refusal};
+use super::{Action, ActionKind, Bounds, Policy, PragmaForm, Protected, Refusal};
 use std::collections::BTreeSet;
 
 /// What kind of object a name stands for, as `PRAGMA table_list` tells it.
@@ -54,8 +54,9 @@ pub struct Facts {
 ///
 /// # Errors
 /// The refusal: a pragma that the policy does not list in this form, a denied function, or an action
-/// that no policy knows.
-pub fn at_once(policy: &Policy, action: &Action) -> Result<(), Refusal> {
+/// that no policy knows; what the user's policy file hides or refuses.
+pub fn at_once(policy: &Policy, bounds: &Bounds, action: &Action) -> Result<(), Refusal> {
+    bounds.at_once(policy, action)?;
     match action.kind {
         ActionKind::Pragma => pragma(policy, action),
         ActionKind::Function => {
@@ -95,6 +96,7 @@ fn pragma(policy: &Policy, action: &Action) -> Result<(), Refusal> {
 pub fn judge(
     policy: &Policy,
     protected: &Protected,
+    bounds: &Bounds,
     objects: &dyn Objects,
     actions: &[Action],
     readonly: bool,
@@ -103,11 +105,11 @@ pub fn judge(
         return Err(Refusal::Unrecorded);
     }
     for action in actions {
-        at_once(policy, action)?;
+        at_once(policy, bounds, action)?;
         if is_temp(action) {
             return Err(Refusal::action(action));
         }
-        protected_verdict(protected, action)?;
+        protected_verdict(protected, bounds, action)?;
     }
     let structural = main_action(actions);
     // `CREATE TABLE temp.t` is reported as an ordinary one, in the database `temp`.
@@ -119,7 +121,7 @@ pub fn judge(
     }
     let mut facts = Facts::default();
     if let Some(action) = structural {
-        structural_verdict(policy, objects, action)?;
+        structural_verdict(policy, bounds, objects, action)?;
         facts.structural = Some((action.kind, named_object(actions, action)));
         if action.kind == ActionKind::CreateTrigger {
             facts.trigger_on = action.detail.clone();
@@ -133,7 +135,7 @@ pub fn judge(
         if structural.is_some_and(|main| is_bookkeeping(main, action)) {
             continue;
         }
-        row_verdict(policy, protected, objects, action)?;
+        row_verdict(policy, protected, bounds, objects, action)?;
         note_write(&mut facts, action);
     }
     if !readonly && !facts.pragma && facts.written.is_empty() && facts.structural.is_none() {
@@ -155,15 +157,16 @@ fn named_object(actions: &[Action], main: &Action) -> String {
     if of_many { String::new() } else { main.object.clone() }
 }
 
-/// Nothing makes, alters or drops an object of the server's, or something that hangs on one.
-fn protected_verdict(protected: &Protected, action: &Action) -> Result<(), Refusal> {
+/// Nothing makes, alters or drops an object of the server's, or one that the user's policy file protects,
+/// or something that hangs on one.
+fn protected_verdict(protected: &Protected, bounds: &Bounds, action: &Action) -> Result<(), Refusal> {
     if !is_structural(action.kind) || leaves_all(action.kind) {
         return Ok(());
     }
     let names = [Some(action.object.as_str()), action.detail.as_deref()].into_iter().flatten();
     match names.into_iter().find(|name| protected.owns(name)) {
         Some(name) => Err(Refusal::Protected { object: name.to_owned() }),
-        None => Ok(()),
+        None => bounds.protects(action),
     }
 }
 
@@ -172,10 +175,13 @@ fn leaves_all(kind: ActionKind) -> bool {
     matches!(kind, ActionKind::Analyze | ActionKind::Reindex)
 }
 
-fn structural_verdict(policy: &Policy, objects: &dyn Objects, action: &Action) -> Result<(), Refusal> {
-    if !policy.actions.contains(&action.kind) {
-        return Err(Refusal::action(action));
-    }
+fn structural_verdict(
+    policy: &Policy,
+    bounds: &Bounds,
+    objects: &dyn Objects,
+    action: &Action,
+) -> Result<(), Refusal> {
+    bounds.allows(policy, action)?;
     if action.kind == ActionKind::CreateVtable {
         let module = action.detail.as_deref().unwrap_or_default().to_ascii_lowercase();
         if !policy.modules.contains(&module.as_str()) {
@@ -196,6 +202,7 @@ fn structural_verdict(policy: &Policy, objects: &dyn Objects, action: &Action) -
 fn row_verdict(
     policy: &Policy,
     protected: &Protected,
+    bounds: &Bounds,
     objects: &dyn Objects,
     action: &Action,
 ) -> Result<(), Refusal> {
@@ -210,8 +217,9 @@ fn row_verdict(
         if is_schema_table(table) || objects.kind(table) == Some(ObjectKind::Shadow) {
             return Err(Refusal::Internal { object: table.to_owned() });
         }
+        bounds.protects(action)?;
     }
-    if policy.actions.contains(&action.kind) { Ok(()) } else { Err(Refusal::action(action)) }
+    bounds.allows(policy, action)
 }
 
 fn note_write(facts: &mut Facts, action: &Action) {

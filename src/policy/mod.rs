@@ -4,10 +4,14 @@
 //! nothing and knows no connection; `sqlite/guard.rs` feeds it.
 
 pub mod action;
+pub mod bounds;
 pub mod decide;
+pub mod narrowing;
 pub mod refusal;
 
 pub use action::{Action, ActionKind};
+pub use bounds::{Bounds, Hidden};
+pub use narrowing::Narrowing;
 pub use refusal::Refusal;
 
 /// How a worker opens the file for a policy.

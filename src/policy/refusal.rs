@@ -73,6 +73,56 @@ pub enum Refusal {
     },
     /// Not one SELECT or VALUES.
     NotSelect,
+    /// A table or column that the user's policy file hides.
+    Hidden {
+        /// `people`, or `people.email`.
+        object: String,
+        /// Why it is hidden, where the file does not name it itself.
+        because: Option<String>,
+        /// The trigger or view through which it would be read.
+        through: Option<String>,
+    },
+    /// An UPDATE of a hidden column.
+    HiddenUpdate {
+        /// `people.email`.
+        object: String,
+    },
+    /// A change of a table's form that might uncover a hidden column.
+    HoldsHidden {
+        /// What it is.
+        kind: ActionKind,
+        /// The table.
+        table: String,
+        /// The hidden column.
+        column: String,
+    },
+    /// A join whose compared columns SQLite does not report, with a table that holds something hidden.
+    HiddenJoin {
+        /// The table.
+        table: String,
+    },
+    /// A table or view that the user's policy file protects.
+    PolicyProtected {
+        /// Its name.
+        object: String,
+    },
+    /// An action that the user's policy file refuses.
+    Narrowed {
+        /// What it is.
+        kind: ActionKind,
+        /// The trigger or view through which it happens.
+        through: Option<String>,
+    },
+    /// A function that the user's policy file refuses.
+    NarrowedFunction {
+        /// Lower-case name.
+        name: String,
+    },
+    /// A pragma that the user's policy file refuses.
+    NarrowedPragma {
+        /// Lower-case name.
+        name: String,
+    },
     /// A statement that returns nothing to read.
     NothingToRead,
 }
@@ -84,10 +134,35 @@ impl Refusal {
         Self::Action { kind: action.kind, object: action.object.clone(), accessor: action.accessor.clone() }
     }
 
+    /// The kind of action that was refused, where the refusal is of one.
+    #[must_use]
+    pub fn kind(&self) -> Option<ActionKind> {
+        match self {
+            Self::Action { kind, .. } | Self::Narrowed { kind, .. } => Some(*kind),
+            _ => None,
+        }
+    }
+
     /// The refusal of a temporary object.
     #[must_use]
     pub fn temporary(object: &str) -> Self {
         Self::Action { kind: ActionKind::CreateTempTable, object: object.to_owned(), accessor: None }
+    }
+
+    /// Whether the user's policy file is the reason.
+    #[must_use]
+    pub fn is_of_the_file(&self) -> bool {
+        matches!(
+            self,
+            Self::Hidden { .. }
+                | Self::HiddenUpdate { .. }
+                | Self::HoldsHidden { .. }
+                | Self::HiddenJoin { .. }
+                | Self::PolicyProtected { .. }
+                | Self::Narrowed { .. }
+                | Self::NarrowedFunction { .. }
+                | Self::NarrowedPragma { .. }
+        )
     }
 
     /// The words for an agent that called `tool`.
@@ -184,7 +259,65 @@ impl Refusal {
                 ErrorCode::NotSelect,
                 format!("{tool} takes one SELECT, VALUES or WITH ... SELECT statement"),
             ),
+            _ => self.words_of_the_file(tool, words, &elsewhere),
         }
+    }
+
+    /// The words for what the user's policy file takes away.
+    fn words_of_the_file(
+        &self,
+        tool: &str,
+        words: &[ActionWords],
+        elsewhere: &dyn Fn(&str) -> Option<String>,
+    ) -> ToolError {
+        let label = |kind: ActionKind| {
+            words.iter().find(|entry| entry.kind == kind).map_or("this statement", |entry| entry.label)
+        };
+        let via = |name: &Option<String>| {
+            name.as_ref().map(|name| format!(" (it comes through `{name}`)")).unwrap_or_default()
+        };
+        refused(match self {
+            Self::Hidden { object, because, through } => {
+                let why = because.as_ref().map(|why| format!(", because {why}")).unwrap_or_default();
+                let next = if object.contains('.') {
+                    "leave it out, and name the columns you need instead of `*`"
+                } else {
+                    "leave it out; no tool shows it"
+                };
+                format!("`{object}` is hidden by this server's policy{why}{}; {next}", via(through))
+            }
+            Self::HiddenUpdate { object } => {
+                format!(
+                    "`{object}` is hidden by this server's policy, so no tool overwrites it; leave it out"
+                )
+            }
+            Self::HoldsHidden { kind, table, column } => format!(
+                "{} of `{table}` is refused: this server's policy hides its column `{column}`",
+                label(*kind)
+            ),
+            Self::HiddenJoin { table } => format!(
+                "a join by NATURAL or USING with `{table}` might compare what this server's policy hides; join with ON and name the columns"
+            ),
+            Self::PolicyProtected { object } => format!(
+                "`{object}` is protected by this server's policy and cannot be changed by any tool; read it with SELECT"
+            ),
+            Self::Narrowed { kind, through } => {
+                let text =
+                    format!("{} is refused in {tool} by this server's policy{}", label(*kind), via(through));
+                let instead = words.iter().find(|entry| entry.kind == *kind).and_then(|entry| entry.instead);
+                match instead.and_then(elsewhere) {
+                    Some(name) => format!("{text}; use {name}"),
+                    None => format!("{text}; no tool of this server does this"),
+                }
+            }
+            Self::NarrowedFunction { name } => {
+                format!("the function `{name}` is refused in {tool} by this server's policy; do without it")
+            }
+            Self::NarrowedPragma { name } => {
+                format!("PRAGMA {name} is refused in {tool} by this server's policy; do without it")
+            }
+            _ => format!("this statement is not allowed in {tool}"),
+        })
     }
 }
 

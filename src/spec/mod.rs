@@ -4,6 +4,7 @@
 //! functions over text: it opens no file and prints nothing.
 
 pub mod check;
+pub mod check_narrowing;
 pub mod check_offers;
 pub mod check_policy;
 pub mod check_tool;

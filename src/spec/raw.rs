@@ -161,6 +161,38 @@ raw! {
         "tool" tool: String,
         "reason" reason: String,
     }
+    /// What a user takes away from the policies.
+    RawNarrowing "a map with `protect`, `hide`, `refuse`, `policies` and `limits`" {
+        "protect" protect: Vec<String> = "Tables and views that no statement changes; `*` and `?` stand for other characters",
+        "hide" hide: Vec<RawHidden> = "Tables and columns that no statement reads",
+        "refuse" refuse: RawRefused = "What no policy allows any more",
+        "policies" policies: Vec<RawNarrowedPolicy> = "What single policies do not allow any more",
+        "limits" limits: RawLimits = "Limits below those of flags, environment and profile",
+    }
+    /// A table to hide, or columns of it.
+    RawHidden "a map with `table` and `columns`" {
+        "table" table: String = "A table or view; `*` and `?` stand for other characters",
+        "columns" columns: Vec<String> = "Columns; without this key the whole table is hidden",
+    }
+    /// What is refused.
+    RawRefused "a map with `actions`, `functions` and `pragmas`" {
+        "actions" actions: Vec<String> = "Kinds of actions, as `indelible policy` lists them" ["select", "read", "function", "recursive", "pragma", "insert", "update", "delete", "create_table", "create_index", "create_view", "create_trigger", "create_vtable", "drop_table", "drop_index", "drop_view", "drop_trigger", "drop_vtable", "alter_table", "analyze", "reindex", "create_temp_table", "create_temp_index", "create_temp_view", "create_temp_trigger", "drop_temp_table", "drop_temp_index", "drop_temp_view", "drop_temp_trigger", "transaction", "savepoint", "attach", "detach"],
+        "functions" functions: Vec<String> = "SQL functions",
+        "pragmas" pragmas: Vec<String> = "Pragmas",
+    }
+    /// What is refused under one policy.
+    RawNarrowedPolicy "a map with `id` and `refuse`" {
+        "id" id: String,
+        "refuse" refuse: RawRefused,
+    }
+    /// Lower limits: numbers, or strings with variables.
+    RawLimits "a map of limits" {
+        "max_rows" max_rows: Value,
+        "max_result_bytes" max_result_bytes: Value,
+        "max_cell_chars" max_cell_chars: Value,
+        "max_update_rows" max_update_rows: Value,
+        "query_timeout" query_timeout: Value,
+    }
 }
 
 /// The known keys of the map at `path` in tools.yaml.
@@ -193,6 +225,19 @@ pub fn policy_keys(path: &Path) -> &'static [&'static str] {
         ["actions", "*"] => RawAction::KEYS,
         ["protected"] => RawProtected::KEYS,
         ["exceptions", "*"] => RawException::KEYS,
+        _ => &[],
+    }
+}
+
+/// The known keys of the map at `path` in a policy overlay.
+#[must_use]
+pub fn narrowing_keys(path: &Path) -> &'static [&'static str] {
+    match shape(path).as_slice() {
+        [] => RawNarrowing::KEYS,
+        ["hide", "*"] => RawHidden::KEYS,
+        ["refuse"] | ["policies", "*", "refuse"] => RawRefused::KEYS,
+        ["policies", "*"] => RawNarrowedPolicy::KEYS,
+        ["limits"] => RawLimits::KEYS,
         _ => &[],
     }
 }

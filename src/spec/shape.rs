@@ -87,7 +87,11 @@ pub fn described(schema: Value, help: Option<&str>, choices: &[&str]) -> Value {
         described.extend(schema);
     }
     if !choices.is_empty() {
-        described.insert("enum".to_owned(), json!(choices));
+        // Of a list, the choices are its items'.
+        match described.get_mut("items") {
+            Some(Value::Object(items)) => items.insert("enum".to_owned(), json!(choices)),
+            _ => described.insert("enum".to_owned(), json!(choices)),
+        };
     }
     Value::Object(described)
 }

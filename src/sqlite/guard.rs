@@ -11,7 +11,7 @@ use super::objects::Catalog;
 use super::watch::{PROGRESS_OPS, Watch};
 use crate::error::ErrorCode;
 use crate::policy::decide::{self, Facts};
-use crate::policy::{Action, ConnectionKind, Policy, Protected, Refusal};
+use crate::policy::{Action, ActionKind, Bounds, ConnectionKind, Narrowing, Policy, Protected, Refusal};
 use rusqlite::config::DbConfig;
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::hooks::{AuthContext, Authorization};
@@ -41,6 +41,8 @@ pub struct Guarded {
     watch: Watch,
     protected: &'static Protected,
     judged: RefCell<HashMap<&'static str, HashMap<String, Arc<Judged>>>>,
+    /// `PRAGMA schema_version` when it was found out what is hidden.
+    hidden_at: Cell<Option<i64>>,
     /// `PRAGMA schema_version` when what is remembered was judged.
     schema_version: Cell<Option<i64>>,
 }
@@ -75,6 +77,8 @@ enum Phase {
     Tail,
     /// An accepted statement runs: nothing new, but what virtual tables do to their own tables.
     Run,
+    /// The server asks what a text would read: everything is heard, nothing runs.
+    Overhear,
     /// The audit row is written: nothing that somebody attached to its table may run along.
     Audit,
 }
@@ -85,6 +89,7 @@ struct Ears {
     heard: Vec<Action>,
     refused: Option<Refusal>,
     approved: Option<Arc<Judged>>,
+    bounds: Arc<Bounds>,
 }
 
 impl Guarded {
@@ -123,6 +128,7 @@ impl Guarded {
             heard: Vec::new(),
             refused: None,
             approved: None,
+            bounds: Arc::default(),
         }));
         let listener = Arc::clone(&ears);
         conn.authorizer(Some(move |context: AuthContext<'_>| lock(&listener).answer(&context)))?;
@@ -131,7 +137,60 @@ impl Guarded {
         let busy = watch.clone();
         conn.busy_handler(Some(move |tries| busy.wait_for_lock(tries)))?;
         let judged = RefCell::default();
-        Ok(Self { conn, ears, watch, protected, judged, schema_version: Cell::new(None) })
+        let (schema_version, hidden_at) = (Cell::new(None), Cell::new(None));
+        Ok(Self { conn, ears, watch, protected, judged, hidden_at, schema_version })
+    }
+
+    /// The same under what the user's policy file takes away.
+    #[must_use]
+    pub fn narrowed(self, narrowing: Narrowing) -> Self {
+        self.set_bounds(Bounds { narrowing, ..Bounds::default() });
+        self
+    }
+
+    /// What the user's policy file takes away, on the schema as it is now.
+    ///
+    /// # Errors
+    /// What SQLite reports while the schema is read: who cannot say what is hidden shows nothing.
+    pub fn bounds(&self) -> Result<Arc<Bounds>, Fault> {
+        let known = self.hear(|ears| Arc::clone(&ears.bounds));
+        if !known.narrowing.hides() {
+            return Ok(known);
+        }
+        let version = "PRAGMA main.schema_version";
+        let now = self
+            .conn
+            .prepare_cached(version)
+            .and_then(|mut statement| statement.query_row([], |row| row.get::<_, i64>(0)))
+            .map_err(|error| self.fault(&error))?;
+        if self.hidden_at.get() == Some(now) {
+            return Ok(known);
+        }
+        let hidden = super::hiding::hidden(self, &known.narrowing).map_err(|error| self.fault(&error))?;
+        self.set_bounds(Bounds { narrowing: known.narrowing.clone(), hidden });
+        self.hidden_at.set(Some(now));
+        Ok(self.hear(|ears| Arc::clone(&ears.bounds)))
+    }
+
+    /// What was accepted under other bounds is forgotten.
+    fn set_bounds(&self, bounds: Bounds) {
+        self.forget();
+        self.hear(|ears| ears.bounds = Arc::new(bounds));
+    }
+
+    /// What a text would do, without judging or running it, and whether it compiles. Pragmas are heard and
+    /// not carried out.
+    pub(super) fn overhear(&self, sql: &str) -> (bool, Vec<Action>) {
+        self.hear(|ears| {
+            ears.phase = Phase::Overhear;
+            ears.heard.clear();
+        });
+        let compiled = self.conn.prepare(sql).map(drop);
+        let heard = self.hear(|ears| {
+            ears.phase = Phase::Trusted;
+            std::mem::take(&mut ears.heard)
+        });
+        (compiled.is_ok(), heard)
     }
 
     /// The connection, for the server's own SQL within `sqlite/`.
@@ -163,6 +222,9 @@ impl Guarded {
     /// too long.
     pub fn compile(&self, policy: &'static Policy, sql: &str) -> Result<Compiled<'_>, Fault> {
         check_text(sql)?;
+        if let Some(table) = self.bounds()?.hidden.joined(sql) {
+            return Err(Refusal::HiddenJoin { table: table.to_owned() }.into());
+        }
         let mut known = self.known(policy, sql);
         if known.as_ref().is_some_and(|judged| judged.explain) {
             // Unlike any other statement, one that is explained is not compiled again by itself when the
@@ -226,6 +288,7 @@ impl Guarded {
         self.judged.borrow_mut().clear();
         self.conn.flush_prepared_statement_cache();
         self.schema_version.set(None);
+        self.hidden_at.set(None);
     }
 
     /// Judges a statement as the schema is now, whatever was remembered of it.
@@ -233,6 +296,7 @@ impl Guarded {
     /// # Errors
     /// As [`Self::compile`].
     pub fn judge_afresh(&self, policy: &'static Policy, sql: &str) -> Result<(), Fault> {
+        self.bounds()?;
         self.judge_twice(policy, sql).map(|_| ())
     }
 
@@ -313,11 +377,14 @@ impl Guarded {
             true => Some(Arc::new(Catalog::read(&self.conn).map_err(|error| self.fault(&error))?)),
             false => None,
         };
+        let bounds = self.hear(|ears| Arc::clone(&ears.bounds));
+        let judge =
+            |objects: &Catalog| decide::judge(policy, self.protected, &bounds, objects, &actions, readonly);
         let facts = match (&catalog, explain) {
             // Nothing of an explained statement is carried out; what acts while compiling was judged.
             (_, true) => Facts::default(),
-            (Some(catalog), false) => decide::judge(policy, self.protected, &**catalog, &actions, readonly)?,
-            (None, false) => decide::judge(policy, self.protected, &Catalog::default(), &actions, readonly)?,
+            (Some(catalog), false) => judge(catalog)?,
+            (None, false) => judge(&Catalog::default())?,
         };
         Ok(Judged { facts, readonly, explain, catalog, policy, approved: actions.into_iter().collect() })
     }
@@ -351,22 +418,31 @@ impl Ears {
             Phase::Tail => Authorization::Deny,
             Phase::Audit => {
                 let action = action_of(context);
-                let of_module = self.approved.as_ref().is_some_and(|judged| judged.while_logging(&action));
+                let of_module =
+                    self.approved.as_ref().is_some_and(|judged| judged.while_logging(&self.bounds, &action));
                 if of_module { Authorization::Allow } else { super::ledger::may_write_audit(context) }
             }
             Phase::Compile => {
                 let action = action_of(context);
-                let verdict = self.policy.map_or(Err(Refusal::Unrecorded), |p| decide::at_once(p, &action));
+                let bounds = &self.bounds;
+                let judge = |policy| decide::at_once(policy, bounds, &action);
+                let verdict = self.policy.map_or(Err(Refusal::Unrecorded), judge);
                 self.heard.push(action);
                 self.deny_if(verdict)
             }
             Phase::Run => {
                 let action = action_of(context);
                 let verdict = match &self.approved {
-                    Some(judged) => judged.while_running(&action),
+                    Some(judged) => judged.while_running(&self.bounds, &action),
                     None => Err(Refusal::Unrecorded),
                 };
                 self.deny_if(verdict)
+            }
+            Phase::Overhear => {
+                let action = action_of(context);
+                let acts = action.kind == ActionKind::Pragma;
+                self.heard.push(action);
+                if acts { Authorization::Deny } else { Authorization::Allow }
             }
         }
     }

@@ -6,6 +6,7 @@
 use super::fault::Fault;
 use super::guard::Guarded;
 use super::objects::{Catalog, quoted, text};
+use super::shown::{shown, shown_columns, shown_indexes, shown_keys};
 use crate::error::ErrorCode;
 use crate::policy::decide::{ObjectKind, Objects};
 use rusqlite::types::ValueRef;
@@ -122,11 +123,12 @@ pub struct Schema {
 
 impl Guarded {
     /// The tables and views of the file, the user's first, by name. Shadow tables and SQLite's own are
-    /// left out. A table that cannot be read costs its own count only.
+    /// left out, and what is hidden. A table that cannot be read costs its own count only.
     ///
     /// # Errors
     /// What SQLite reports while it reads the catalog; cancellation.
     pub fn tables(&self, counts: bool) -> Result<Vec<TableEntry>, Fault> {
+        let bounds = self.bounds()?;
         self.in_read(|conn| {
             let catalog = Catalog::read(conn)?;
             let mut entries: Vec<TableEntry> = catalog
@@ -140,6 +142,7 @@ impl Guarded {
                     rows: None,
                 })
                 .collect();
+            entries.retain(|entry| !bounds.hidden.is_left_out(&entry.name));
             for entry in &mut entries {
                 // table_list counts the hidden columns of a virtual table, too.
                 if catalog.kind(&entry.name) == Some(ObjectKind::Virtual)
@@ -148,6 +151,8 @@ impl Guarded {
                     let shown = columns.iter().filter(|column| column.hidden != 1).count();
                     entry.columns = u64::try_from(shown).unwrap_or(u64::MAX);
                 }
+                let hidden = u64::try_from(bounds.hidden.columns_of(&entry.name).count()).unwrap_or(0);
+                entry.columns = entry.columns.saturating_sub(hidden);
             }
             entries.sort_by_key(|entry| entry.system);
             if counts {
@@ -159,36 +164,43 @@ impl Guarded {
         })
     }
 
-    /// Describes one table or view, whose name is matched without regard to ASCII case.
+    /// Describes one table or view, whose name is matched without regard to ASCII case. Hidden columns and
+    /// what is built on them is left out, but for the stored text.
     ///
     /// # Errors
-    /// `UNKNOWN_TABLE`, with names that are near; what SQLite reports.
+    /// `UNKNOWN_TABLE`, with names that are near; the refusal of a hidden table; what SQLite reports.
     pub fn describe(&self, table: &str, count: bool) -> Result<TableDescription, Fault> {
-        let found = self.in_read(|conn| {
+        let bounds = self.bounds()?;
+        let hidden = &bounds.hidden;
+        self.in_read(|conn| {
             let catalog = Catalog::read(conn)?;
             let Some((name, view)) = find_table(&catalog, table) else {
-                return Ok(Err(table_names(&catalog)));
+                return Ok(Err(unknown_table(table, &shown(hidden, table_names(&catalog)))));
             };
+            if let Err(refusal) = hidden.must_show(&name) {
+                return Ok(Err(refusal.into()));
+            }
             let sql = "SELECT sql FROM main.sqlite_schema WHERE name = ?1 AND type IN ('table', 'view')";
             let stored = conn.prepare_cached(sql)?.query_row([&name], |row| text(row, 0)).ok();
             Ok(Ok(TableDescription {
-                columns: columns(conn, &name)?,
-                foreign_keys: foreign_keys(conn, &name)?,
-                indexes: indexes(conn, &name)?,
+                columns: shown_columns(hidden, &name, columns(conn, &name)?),
+                foreign_keys: shown_keys(hidden, &name, foreign_keys(conn, &name)?),
+                indexes: shown_indexes(hidden, &name, indexes(conn, &name)?),
                 rows: if count && !view { self.row_count(conn, &name) } else { None },
                 sql: stored,
                 view,
                 name,
             }))
-        })?;
-        found.map_err(|names| unknown_table(table, &names))
+        })?
     }
 
-    /// The stored definitions, up to about `max_bytes` of text.
+    /// The stored definitions, up to about `max_bytes` of text; not those of hidden tables and their indexes
+    /// and triggers.
     ///
     /// # Errors
     /// What SQLite reports.
     pub fn definitions(&self, include_system: bool, max_bytes: usize) -> Result<Schema, Fault> {
+        let bounds = self.bounds()?;
         self.in_read(|conn| {
             let catalog = Catalog::read(conn)?;
             let sql = "SELECT type, name, sql, tbl_name FROM main.sqlite_schema
@@ -201,7 +213,8 @@ impl Guarded {
             let mut bytes = 0;
             while let Some(row) = rows.next()? {
                 let (name, table) = (text(row, 1)?, text(row, 3)?);
-                if catalog.kind(&table) == Some(ObjectKind::Shadow) {
+                let left_out = bounds.hidden.is_left_out(&name) || bounds.hidden.is_left_out(&table);
+                if left_out || catalog.kind(&table) == Some(ObjectKind::Shadow) {
                     continue;
                 }
                 let system = self.protected().owns(&name) || self.protected().owns(&table);

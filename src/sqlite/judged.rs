@@ -4,7 +4,7 @@
 
 use super::objects::Catalog;
 use crate::policy::decide::{self, Facts, ObjectKind, Objects};
-use crate::policy::{Action, ActionKind, ConnectionKind, Policy, Refusal};
+use crate::policy::{Action, ActionKind, Bounds, ConnectionKind, Policy, Refusal};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -28,8 +28,15 @@ impl Judged {
     /// Whether an action that turns up while the statement runs is part of what was accepted: the
     /// statement compiled again, or SQL of a virtual table about its own tables. Agent SQL cannot get
     /// here; SQLite's defensive mode keeps it off shadow tables in any case.
-    pub(super) fn while_running(&self, action: &Action) -> Result<(), Refusal> {
-        decide::at_once(self.policy, action)?;
+    pub(super) fn while_running(&self, bounds: &Bounds, action: &Action) -> Result<(), Refusal> {
+        // After ANALYZE, CREATE and their like SQLite reads the statistics anew for itself; for PRAGMA
+        // integrity_check virtual tables read all of theirs, and show nothing of it.
+        let statistics = self.facts.structural.is_some() && decide::is_statistics(&action.object);
+        let checked =
+            self.checks_integrity() && !matches!(action.kind, ActionKind::Pragma | ActionKind::Function);
+        if !(statistics || checked) {
+            decide::at_once(self.policy, bounds, action)?;
+        }
         let reads = matches!(
             action.kind,
             ActionKind::Select
@@ -53,13 +60,21 @@ impl Judged {
         Err(Refusal::action(action))
     }
 
+    /// Whether it is PRAGMA integrity_check or quick_check. As table-valued functions they are heard of only
+    /// while a statement runs.
+    fn checks_integrity(&self) -> bool {
+        let checks =
+            |name: &str| ["integrity_check", "quick_check"].iter().any(|c| c.eq_ignore_ascii_case(name));
+        self.approved.iter().any(|action| action.kind == ActionKind::Pragma && checks(&action.object))
+    }
+
     /// Whether an action that turns up while the audit row is written is a virtual table's own: what it
     /// gathered goes into its tables.
-    pub(super) fn while_logging(&self, action: &Action) -> bool {
+    pub(super) fn while_logging(&self, bounds: &Bounds, action: &Action) -> bool {
         action.accessor.is_none()
             && match action.kind {
                 ActionKind::Select | ActionKind::Read | ActionKind::Function | ActionKind::Pragma => {
-                    decide::at_once(self.policy, action).is_ok()
+                    decide::at_once(self.policy, bounds, action).is_ok()
                 }
                 _ => self.is_own_shadow(action),
             }

@@ -7,6 +7,8 @@
 //!   statement gets onto it
 //! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`], [`sample`], [`plan`],
 //!   [`mod@compile`]: what runs on it
+//! - [`weigh`]: what a statement would do, for people
+//! - [`hiding`], `shown`: what else is hidden where a policy file hides a column; what lists then show
 //! - `aftermath`: what a structural statement left behind
 //! - [`program`], `registers`: what a compiled program tells beyond the authorizer
 //! - [`overwrites`], [`seen`], [`toll`], [`text_command`]: what a change overwrites, what it takes, what an
@@ -34,6 +36,7 @@ pub mod fault;
 pub mod guard;
 pub mod header;
 mod heard;
+pub mod hiding;
 pub mod introspect;
 mod judge;
 mod judged;
@@ -55,10 +58,12 @@ mod rows;
 pub mod sample;
 pub mod search_rows;
 pub mod seen;
+mod shown;
 pub mod stored_sql;
 pub mod tables;
 pub mod text_command;
 pub mod toll;
 pub mod view;
 pub mod watch;
+pub mod weigh;
 pub mod write;

@@ -9,6 +9,7 @@ use super::guard::Guarded;
 use super::introspect::{columns, find_table, real_name, rowid_alias, table_names, unknown_table};
 use super::objects::{Catalog, quoted};
 use super::query::cell_of;
+use super::shown::{rowid_is_hidden, shown, shown_columns};
 use crate::policy::Policy;
 use crate::policy::decide::{ObjectKind, Objects};
 use crate::render::{Caps, DatumRows, DatumSink, Flow};
@@ -80,7 +81,16 @@ impl Source {
             let names = if found.is_none() { table_names(&catalog) } else { Vec::new() };
             Ok((found, names, catalog))
         })?;
-        let Some((columns, table)) = found else { return Err(unknown_table(&sample.table, &names)) };
+        let bounds = guarded.bounds()?;
+        let hidden = &bounds.hidden;
+        let Some((all, table)) = found else {
+            return Err(unknown_table(&sample.table, &shown(hidden, names)));
+        };
+        hidden.must_show(&table)?;
+        for name in &sample.columns {
+            hidden.must_show_column(&table, name)?;
+        }
+        let columns = shown_columns(hidden, &table, all.clone());
         let visible: Vec<_> = columns.iter().filter(|column| column.hidden != 1).collect();
         let chosen = if sample.columns.is_empty() {
             visible.iter().map(|column| column.name.clone()).collect()
@@ -88,7 +98,8 @@ impl Source {
             sample.columns.iter().map(|name| real_name(&visible, &table, name)).collect::<Result<_, _>>()?
         };
         let has_rowid = catalog.kind(&table) == Some(ObjectKind::Table) && !catalog.without_rowid(&table);
-        let rowid = if has_rowid { rowid_alias(&columns) } else { None };
+        let rowid_shown = has_rowid && !rowid_is_hidden(hidden, &table, &all);
+        let rowid = if rowid_shown { rowid_alias(&columns) } else { None };
         Ok(Self { table, columns: chosen, rowid })
     }
 

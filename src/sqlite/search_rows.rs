@@ -8,6 +8,7 @@ use super::guard::Guarded;
 use super::introspect::{Column, columns, find_table, real_name, rowid_alias, table_names, unknown_table};
 use super::objects::{Catalog, quoted};
 use super::query::cell_of;
+use super::shown::{rowid_is_hidden, shown, shown_columns};
 use crate::error::{ErrorCode, ToolError};
 use crate::policy::Policy;
 use crate::render::{Caps, Cell};
@@ -136,9 +137,17 @@ impl Plan {
             let names = if found.is_none() { table_names(&catalog) } else { Vec::new() };
             Ok((found, names, catalog))
         })?;
+        let bounds = guarded.bounds()?;
+        let hidden = &bounds.hidden;
         let Some((columns, table, view)) = found else {
-            return Err(unknown_table(&search.table, &names));
+            return Err(unknown_table(&search.table, &shown(hidden, names)));
         };
+        hidden.must_show(&table)?;
+        for name in search.columns.iter().chain(&search.key_column) {
+            hidden.must_show_column(&table, name)?;
+        }
+        let all = columns.clone();
+        let columns = shown_columns(hidden, &table, columns);
         let visible: Vec<&Column> = columns.iter().filter(|column| column.hidden != 1).collect();
         let searched: Vec<String> = if search.columns.is_empty() {
             visible.iter().filter(|c| may_hold_text(&c.declared_type)).map(|c| c.name.clone()).collect()
@@ -164,6 +173,8 @@ impl Plan {
                 .into());
             }
             None if catalog.entry(&table).is_some_and(|entry| entry.without_rowid) => primary_key(&columns),
+            // The rowid is the value of an INTEGER PRIMARY KEY, and may be hidden with it.
+            None if rowid_is_hidden(hidden, &table, &all) => Vec::new(),
             None => match rowid_alias(&columns) {
                 Some(alias) => vec![alias.to_owned()],
                 None => primary_key(&columns),
@@ -171,7 +182,7 @@ impl Plan {
         };
         if key.is_empty() {
             return Err(ToolError::arguments(format!(
-                "the columns of `{table}` hide its rowid: name the column that identifies a row in `key_column`"
+                "`{table}` shows nothing that identifies a row by itself: name the column that identifies a row in `key_column`"
             ))
             .into());
         }

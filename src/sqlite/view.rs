@@ -52,6 +52,10 @@ impl Writer {
         if self.guarded().protected().owns(view.name) {
             return Err(Refusal::Protected { object: view.name.to_owned() }.into());
         }
+        let bounds = self.guarded().bounds()?;
+        if bounds.narrowing.protects(view.name) {
+            return Err(Refusal::PolicyProtected { object: view.name.to_owned() }.into());
+        }
         let select = self.checked_select(policy, view.select_sql)?;
         self.begin()?;
         let result = self.create_in_transaction(policy, view, &select, moments, began);
@@ -62,7 +66,7 @@ impl Writer {
     }
 
     /// The SELECT's text without its terminator.
-    fn checked_select(&self, policy: &'static Policy, sql: &str) -> Result<String, Fault> {
+    pub(super) fn checked_select(&self, policy: &'static Policy, sql: &str) -> Result<String, Fault> {
         let compiled = self.guarded().compile(policy, sql)?;
         let judged = &compiled.judged;
         let plain = judged.readonly

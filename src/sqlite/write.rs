@@ -225,7 +225,6 @@ impl Writer {
     }
 
     /// Compiles for a change: what only reads, or under a destructive policy only adds, is sent on.
-    /// Compiles and judges a change.
     ///
     /// # Errors
     /// Refusals, SQLite's errors, a statement that only reads.

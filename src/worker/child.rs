@@ -23,6 +23,8 @@ const ALLOCATOR_ENVIRONMENT: &[(&str, &str)] =
 /// One child process. Dropping it kills it.
 pub(super) struct Worker {
     pub(super) child: Child,
+    /// Which narrowing it was set up with.
+    pub(super) narrowing_changes: u64,
     pub(super) input: ChildStdin,
     pub(super) output: ChildStdout,
     pub(super) inbox: Inbox,
@@ -44,7 +46,7 @@ impl Worker {
         let gone = || io::Error::other("the worker has no pipe");
         let input = child.stdin.take().ok_or_else(gone)?;
         let output = child.stdout.take().ok_or_else(gone)?;
-        Ok(Self { child, input, output, inbox: Inbox::default() })
+        Ok(Self { child, narrowing_changes: 0, input, output, inbox: Inbox::default() })
     }
 
     /// The worker, unless it died while nobody looked.

@@ -6,6 +6,7 @@
 
 mod child;
 mod confine;
+mod narrowed;
 pub mod pool;
 pub mod process;
 pub mod protocol;

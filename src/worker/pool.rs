@@ -4,10 +4,12 @@
 //! overran or died. It does not know what the jobs mean.
 
 use super::child::{Worker, encoded, receive};
+use super::narrowed::Narrowed;
 use super::protocol::{Answer, FromWorker, Job, Order, Setup, ToWorker, Work};
 use super::temp_folder::TempFolder;
 use crate::error::{ErrorCode, ToolError};
 use crate::sandbox::Confined;
+use crate::policy::Narrowing;
 use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
 use crate::sqlite::fault::Fault;
 use crate::sqlite::restore::{Listing, RestoreRequest, Restored, SnapshotEntry};
@@ -68,6 +70,7 @@ pub struct Pool {
     path: PathBuf,
     busy_timeout: Duration,
     immutable: bool,
+    narrowed: Narrowed,
     numbers: AtomicU64,
     places: Semaphore,
     idle: StdMutex<Vec<Worker>>,
@@ -98,6 +101,7 @@ impl Pool {
             path,
             busy_timeout,
             immutable,
+            narrowed: Narrowed::default(),
             numbers: AtomicU64::new(1),
             places: Semaphore::new(READERS),
             idle: StdMutex::default(),
@@ -106,6 +110,17 @@ impl Pool {
             temporary: OnceLock::new(),
             lacks_said: Once::new(),
         }
+    }
+
+    /// From now on every job runs under this narrowing. Workers under another one take no further job.
+    pub fn renarrow(&self, narrowing: Narrowing) {
+        self.narrowed.set(narrowing);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// The worker, if it runs under the narrowing of now and did not die.
+    fn usable(&self, worker: Worker) -> Option<Worker> {
+        if worker.narrowing_changes == self.narrowed.changes() { worker.if_alive() } else { None }
     }
 
     /// Runs a job that reads.
@@ -120,7 +135,7 @@ impl Pool {
         };
         let _place = place.map_err(|_| JobError::Fault(Fault::Stopped(Stop::Cancelled)))?;
         let free = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut worker = match free.and_then(Worker::if_alive) {
+        let mut worker = match free.and_then(|worker| self.usable(worker)) {
             Some(worker) => worker,
             None => self.start(false).await?,
         };
@@ -137,7 +152,7 @@ impl Pool {
     /// The worker's fault, a kill, a lost worker.
     pub async fn write(&self, work: Work, terms: &Terms, attend: &impl Attend) -> Result<Answer, JobError> {
         let mut slot = self.writer.lock().await;
-        let mut worker = match slot.take().and_then(Worker::if_alive) {
+        let mut worker = match slot.take().and_then(|worker| self.usable(worker)) {
             Some(worker) => worker,
             None => self.start(true).await?,
         };
@@ -272,11 +287,15 @@ impl Pool {
     async fn start(&self, writes: bool) -> Result<Worker, JobError> {
         let mut worker =
             self.spawn().map_err(|error| JobError::Lost(format!("a worker cannot be started: {error}")))?;
+        let told = self.narrowed.tell();
+        worker.narrowing_changes = told.changes;
         let setup = Setup {
             path: self.path.clone(),
             writes,
             immutable: self.immutable,
             busy_timeout_ms: u64::try_from(self.busy_timeout.as_millis()).unwrap_or(u64::MAX),
+            tells_notes: told.tells_notes,
+            narrowing: told.narrowing,
         };
         let order = Order::Jobs(setup);
         match tokio::time::timeout(START_GRACE, worker.order(&order)).await {
@@ -329,7 +348,8 @@ impl Pool {
                             clock.resume();
                             unsent.push(encoded(&ToWorker::LogWritten { job }).map_err(lost)?);
                         }
-                        Some(FromWorker::Waiting { job }) if job == number => clock.pause(),
+                        Some(FromWorker::Notes(notes)) => notes.iter().for_each(|note| tracing::warn!("{note}")),
+                    Some(FromWorker::Waiting { job }) if job == number => clock.pause(),
                         Some(FromWorker::Started { job }) if job == number => clock.resume(),
                         Some(FromWorker::Committing { job }) if job == number => clock.commit(),
                         Some(_) => {}

@@ -24,7 +24,7 @@ use crate::sqlite::toll::Agreed;
 use crate::sqlite::view::NewView;
 use crate::sqlite::watch::Watch;
 use crate::sqlite::write::{Change, Changed, Moments, Writer};
-use crate::sqlite::{compile, plan, sample};
+use crate::sqlite::{compile, hiding, plan, sample};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,12 +78,18 @@ fn run_jobs(pipe: &Pipe, setup: &Setup) -> io::Result<()> {
         }
     };
     pipe.send(&FromWorker::Ready(Ok(confined)))?;
+    let mut tells_notes = setup.tells_notes;
     while let Some(message) = pipe.receive::<ToWorker>()? {
         match message {
             ToWorker::Job(job) => {
                 current.store(job.number, Ordering::Relaxed);
                 let number = job.number;
                 let result = bench.work(*job, pipe);
+                // Within a job, because reading the schema may wait for a lock.
+                if std::mem::take(&mut tells_notes) {
+                    let notes = hiding::notes(bench.guarded(), &setup.narrowing).unwrap_or_default();
+                    pipe.send(&FromWorker::Notes(notes))?;
+                }
                 current.store(0, Ordering::Relaxed);
                 if result.is_err() && outgrown(&bench, &ward) {
                     // The server takes another worker; this job has changed nothing.
@@ -104,18 +110,19 @@ fn outgrown(bench: &Bench, ward: &Ward) -> bool {
 
 /// The connection a worker works on.
 enum Bench {
-    Reads(Guarded),
+    Reads(Box<Guarded>),
     Writes(Box<Writer>),
 }
 
 impl Bench {
     fn open(setup: &Setup, watch: Watch) -> rusqlite::Result<Self> {
         if setup.writes {
-            let guarded = Guarded::open(&setup.path, ConnectionKind::ReadWrite, false, &PROTECTED, watch)?;
+            let guarded = Guarded::open(&setup.path, ConnectionKind::ReadWrite, false, &PROTECTED, watch)?
+                .narrowed(setup.narrowing.clone());
             Writer::new(guarded, setup.path.clone()).map(|writer| Self::Writes(Box::new(writer)))
         } else {
             Guarded::open(&setup.path, ConnectionKind::ReadOnly, setup.immutable, &PROTECTED, watch)
-                .map(Self::Reads)
+                .map(|guarded| Self::Reads(Box::new(guarded.narrowed(setup.narrowing.clone()))))
         }
     }
 
@@ -153,6 +160,9 @@ impl Bench {
             Work::Search(search) => {
                 search_rows::run(self.guarded(), policy, &search, &mut || moments.before_log())
                     .map(Answer::Text)
+            }
+            Work::WasCommitted { session, call } => {
+                self.guarded().was_committed(&session, call).map(Answer::Committed)
             }
             Work::Tables { counts } => self.guarded().tables(counts).map(Answer::Tables),
             Work::Describe { table, count } => {

@@ -6,6 +6,7 @@
 
 use crate::audit::AuditRow;
 use crate::error::ToolError;
+use crate::policy::Narrowing;
 use crate::render::{Caps, DatumRows};
 use crate::results::PlanStep;
 use crate::sandbox::Confined;
@@ -55,6 +56,10 @@ pub struct Setup {
     pub immutable: bool,
     /// Milliseconds to wait for another process's lock.
     pub busy_timeout_ms: u64,
+    /// What the user's policy file takes away.
+    pub narrowing: Narrowing,
+    /// Whether to say, with the first job, what of it finds nothing.
+    pub tells_notes: bool,
 }
 
 /// From the server to a worker.
@@ -79,6 +84,8 @@ pub enum ToWorker {
 pub enum FromWorker {
     /// The file is open, and the worker confined so far; or why it is not.
     Ready(Result<Confined, ToolError>),
+    /// What of the policy file finds nothing in the database, for the server's log.
+    Notes(Vec<String>),
     /// The snapshot that was ordered, or why there is none.
     Snapshot(Result<SnapshotDone, ToolError>),
     /// The restore that was ordered, or why there is none.
@@ -207,6 +214,13 @@ pub enum Work {
         /// Its audit row, but for the time it takes.
         audit: AuditRow,
     },
+    /// Whether the change of a call is in the database: its audit row is then, too. Whatever is hidden.
+    WasCommitted {
+        /// The id of the server run.
+        session: String,
+        /// The call's number in it.
+        call: i64,
+    },
     /// List tables and views.
     Tables {
         /// Whether to count rows.
@@ -253,6 +267,8 @@ pub enum Answer {
     Tables(Vec<TableEntry>),
     /// Of `Describe`.
     Described(Box<TableDescription>),
+    /// Of `WasCommitted`.
+    Committed(bool),
     /// Of `Definitions`.
     Definitions(Schema),
 }

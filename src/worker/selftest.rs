@@ -5,6 +5,7 @@
 use super::child::Worker;
 use super::protocol::{FromWorker, Order, Setup};
 use super::temp_folder::TempFolder;
+use crate::policy::Narrowing;
 use crate::sandbox::Confined;
 use crate::sandbox::attempt::{Attempt, Ground};
 use crate::sqlite::open;
@@ -59,7 +60,14 @@ pub async fn run(writes: bool) -> io::Result<Tested> {
     drop(open::for_server(&database, PATIENCE).map_err(|error| other(error.message))?);
     open::make_companions(&database, PATIENCE).map_err(|error| other(error.to_string()))?;
     let mut worker = Worker::spawn(Some(temporary.path()))?;
-    let setup = Setup { path: database.clone(), writes, immutable: false, busy_timeout_ms: 0 };
+    let setup = Setup {
+        path: database.clone(),
+        writes,
+        immutable: false,
+        busy_timeout_ms: 0,
+        narrowing: Narrowing::default(),
+        tells_notes: false,
+    };
     let ground = Ground { outside, database, process: std::process::id() };
     let order = Order::Attempts(setup, ground);
     let answer = tokio::time::timeout(PATIENCE, worker.order(&order)).await;

@@ -1063,4 +1063,4 @@ pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest
 pub const MANIFEST_SHA256: &str = "bfcd220b0441662f9dcf39df895832c5d360b2a18ca6e8a28213143f561d9e74";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
-pub const POLICY_SHA256: &str = "ac38a03e776badf19642c33e6a6b5ad7b5f9f458caf3505b1708d5f458b52458";
+pub const POLICY_SHA256: &str = "33a65e753314e88a70447456046997e9a4e9b18cae09af1ffd6e2911f77ef289";
