@@ -77,6 +77,7 @@ impl App {
         let store = if settings.read_only {
             None
         } else {
+            crate::sqlite::copy::sweep(&settings.db, &settings.snapshot_dir);
             Some(Store::open(StoreSettings {
                 path: settings.db.clone(),
                 session: session.clone(),

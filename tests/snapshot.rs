@@ -4,7 +4,7 @@
 
 use indelible::error::{ErrorCode, ToolError};
 use indelible::sqlite::copy::{
-    CopyMethod, SnapshotDone, SnapshotKind, SnapshotRequest, default_folder, snapshot,
+    CopyMethod, SnapshotDone, SnapshotKind, SnapshotRequest, default_folder, snapshot, sweep,
 };
 use rusqlite::Connection;
 use std::os::unix::fs::{FileExt, PermissionsExt};
@@ -189,6 +189,9 @@ fn rotation_touches_only_this_database_s_old_files_of_the_kind() {
     std::fs::write(&leftover, "").unwrap();
     let old = std::time::SystemTime::now() - Duration::from_secs(4000);
     std::fs::File::options().write(true).open(&leftover).unwrap().set_modified(old).unwrap();
+    // Somebody else is making a snapshot, so the young one may be theirs.
+    let busy = std::fs::File::open(&folder).unwrap();
+    rustix::fs::flock(&busy, rustix::fs::FlockOperation::LockShared).unwrap();
     let done = snapshot(&SnapshotRequest { keep: 1, ..request(&path) }, NOW.parse().unwrap()).unwrap();
     let mut expected: Vec<_> = kept.iter().map(|name| (*name).to_owned()).collect();
     expected.push("memory.db.20261130T090102.123Z.auto.db".to_owned());
@@ -196,6 +199,10 @@ fn rotation_touches_only_this_database_s_old_files_of_the_kind() {
     assert_eq!(names(&folder), expected);
     assert_eq!(done.removed.len(), 2);
     assert_eq!(done.warnings, [""; 0]);
+    drop(busy);
+    sweep(&path, &folder);
+    expected.retain(|name| !name.starts_with('.'));
+    assert_eq!(names(&folder), expected, "nobody writes there any more");
 }
 
 #[test]

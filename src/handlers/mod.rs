@@ -7,6 +7,7 @@
 pub mod chain;
 pub mod confirm;
 pub mod explore;
+mod fate;
 mod noted;
 mod policy;
 pub mod prompts;
@@ -292,11 +293,9 @@ impl<'a> Call<'a> {
         let changes = !matches!(work, Work::Check { .. } | Work::Try { .. } | Work::Compile { .. });
         match self.core.pool.write(work, &self.terms(), &attend).await {
             Ok(answer) => Ok(answer),
-            Err(JobError::Killed(_) | JobError::Lost(_)) if changes && self.was_committed().await => {
-                Err(ToolError::new(
-                    ErrorCode::WorkerLost,
-                    "the worker died after the change was committed: it is in the database, do not repeat it",
-                ))
+            Err(error @ (JobError::Killed(_) | JobError::Lost(_))) if changes => {
+                let fate = self.fate().await;
+                Err(fate.error("the worker", "the change is in the database", self.explain(error)))
             }
             Err(error) => Err(self.explain(error)),
         }
@@ -351,17 +350,6 @@ impl<'a> Call<'a> {
 
     fn notes(&self) -> std::sync::MutexGuard<'_, Notes> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether the change of a worker that died is in the database: its audit row is then, too.
-    async fn was_committed(&self) -> bool {
-        let call = i64::try_from(self.number).unwrap_or(i64::MAX);
-        let work = Work::WasCommitted { session: self.core.session.clone(), call };
-        let terms =
-            Terms { policy: "read", timeout: Duration::from_secs(5), cancel: CancellationToken::new() };
-        let attend = LogKeeper { core: self.core, turn: None };
-        let found = self.core.pool.read(work, &terms, &attend).await;
-        matches!(found, Ok(Answer::Committed(true)))
     }
 }
 

@@ -4,9 +4,10 @@
 //! by anyone, and locks on the database must not be dropped by closing a file.
 
 use super::confirm::Consent;
+use super::fate::Fate;
 use super::snapshot::KEPT_ANYWAY;
 use super::{Call, Reply, required_text};
-use crate::error::{ErrorCode, ToolError};
+use crate::error::ToolError;
 use crate::render::csv::CsvSink;
 use crate::render::trailer::RowCut;
 use crate::render::{Cell, cap_text};
@@ -140,12 +141,12 @@ pub async fn run(call: &Call<'_>, input: RestoreInput) -> Result<Restored, ToolE
             }
             Ok(restored)
         }
-        Err(JobError::Killed(_) | JobError::Lost(_)) if call.was_committed().await => {
-            call.core.schema_changed();
-            Err(ToolError::new(
-                ErrorCode::WorkerLost,
-                "the process that restores died after the commit: the snapshot is restored, do not repeat it",
-            ))
+        Err(error @ (JobError::Killed(_) | JobError::Lost(_))) => {
+            let fate = call.fate().await;
+            if fate != Fate::Undone {
+                call.core.schema_changed();
+            }
+            Err(fate.error("the process that restores", "the snapshot is restored", call.explain(error)))
         }
         Err(error) => Err(call.explain(error)),
     }

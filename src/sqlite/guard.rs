@@ -119,7 +119,8 @@ impl Guarded {
             conn.pragma_update(None, "query_only", true)?;
         } else {
             // It reads the schema, for which a reader would have to wait before it has a deadline.
-            conn.pragma_update(None, "synchronous", "FULL")?;
+            conn.execute_batch(super::open::POWER_SAFE)?;
+            conn.execute_batch(super::open::BOUNDED_JOURNAL)?;
         }
         conn.set_prepared_statement_cache_capacity(KEPT_STATEMENTS);
         let ears = Arc::new(Mutex::new(Ears {

@@ -8,15 +8,19 @@
 use crate::audit::AuditRow;
 use crate::chain::{self, GENESIS};
 use crate::error::{ErrorCode, StartError, ToolError};
+use crate::sqlite::checkup::companion;
 use crate::sqlite::{bootstrap, diagnose, open, tables};
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::{Connection, OptionalExtension};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The longest text of an event or a checkpoint, in bytes.
 pub const MAX_TEXT_BYTES: usize = 1 << 20;
+
+/// Among how many of the newest log rows that of a call is looked for; others write meanwhile.
+const NEWEST_ROWS: i64 = 20_000;
 
 /// What a write added.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +57,8 @@ pub struct LedgerError {
 #[derive(Debug)]
 pub struct Ledger {
     connection: Connection,
-    is_wal: bool,
+    /// In WAL mode: the WAL.
+    wal: Option<PathBuf>,
     power_safe: bool,
 }
 
@@ -72,13 +77,21 @@ impl Ledger {
         // looked up at each insert) are not the log's to enforce.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, false).map_err(start_error)?;
         connection.authorizer(Some(read_and_insert)).map_err(start_error)?;
-        Ok(Self { connection, is_wal: mode == "wal", power_safe: true })
+        let wal = (mode == "wal").then(|| companion(path, "-wal"));
+        Ok(Self { connection, wal, power_safe: true })
+    }
+
+    /// The file that commits go into which are not power-safe; none if they all are.
+    #[must_use]
+    pub fn unsynced(&self) -> Option<&Path> {
+        self.wal.as_deref()
     }
 
     /// Begins a batch, waiting up to `wait` for other processes here and again at the commit.
     ///
     /// `power_safe`: the commit is on the disk when it returns. Without it (audit rows of calls that
-    /// changed nothing) a power cut may take the batch, but never tears the file.
+    /// changed nothing) a power cut may take the batch, until the file of [`Ledger::unsynced`] is synced, but
+    /// never tears the database.
     ///
     /// # Errors
     /// The lock was not to be had, or SQLite cannot write.
@@ -100,15 +113,40 @@ impl Ledger {
             .map_err(|error| diagnose::tool_error("the log cannot be read", &error))
     }
 
+    /// Whether a call of a session has its row among the newest: how one learns whether a process that died had
+    /// committed. The call's number stands in the row's detail.
+    ///
+    /// # Errors
+    /// SQLite's; then it is not known.
+    pub fn has_row_of(&mut self, session: &str, call: u64, wait: Duration) -> Result<bool, ToolError> {
+        open::wait_for_locks(&mut self.connection, wait)
+            .and_then(|()| {
+                let mut statement = self.connection.prepare_cached(
+                    "SELECT detail FROM query_log WHERE id > (SELECT id FROM query_log ORDER BY id DESC LIMIT 1) - ?2 \
+                     AND session = ?1 ORDER BY id DESC",
+                )?;
+                let mut rows = statement.query((session, NEWEST_ROWS))?;
+                while let Some(row) = rows.next()? {
+                    let detail = row.get_ref(0)?.as_str().unwrap_or_default();
+                    let detail: serde_json::Value = serde_json::from_str(detail).unwrap_or_default();
+                    if detail.get("call").and_then(serde_json::Value::as_u64) == Some(call) {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            })
+            .map_err(|error| diagnose::tool_error("the log cannot be read", &error))
+    }
+
     fn begin(&mut self, wait: Duration, power_safe: bool) -> rusqlite::Result<()> {
         // Outside WAL anything below FULL could tear the file.
-        let power_safe = power_safe || !self.is_wal;
+        let power_safe = power_safe || self.wal.is_none();
         if power_safe != self.power_safe {
-            let level = if power_safe { "PRAGMA synchronous=FULL" } else { "PRAGMA synchronous=NORMAL" };
+            let level = if power_safe { open::POWER_SAFE } else { "PRAGMA synchronous=NORMAL" };
             self.connection.execute_batch(level)?;
             self.power_safe = power_safe;
         }
-        super::open::wait_for_locks(&mut self.connection, wait)?;
+        open::wait_for_locks(&mut self.connection, wait)?;
         run(&self.connection, "BEGIN IMMEDIATE")
     }
 }

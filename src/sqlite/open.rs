@@ -5,6 +5,7 @@
 //! `readout::Readout`.
 
 use crate::error::StartError;
+use crate::sqlite::copy::folder;
 use crate::sqlite::diagnose;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
@@ -16,6 +17,15 @@ use std::time::{Duration, Instant};
 /// The longest value the server's own connections read or write, in bytes: above any text the server
 /// takes in (a request line is at most 64 MiB), below what would fill the memory.
 pub const MAX_VALUE_BYTES: i32 = 96 << 20;
+
+/// A commit is on the disk when it returns. In WAL this is FULL. In rollback mode FULL leaves the removal of the
+/// journal to chance, and a journal that comes back after a power cut takes the commit back
+/// (<https://sqlite.org/pragma.html#pragma_synchronous>).
+pub(super) const POWER_SAFE: &str = "PRAGMA synchronous=EXTRA";
+
+/// What remains of a WAL, or of a kept journal, that had to grow (a long reader, a large change) once it begins
+/// anew; in bytes. Four times what SQLite lets it grow to without need.
+pub(super) const BOUNDED_JOURNAL: &str = "PRAGMA journal_size_limit=16777216";
 
 /// The absolute form of the path a person gave.
 ///
@@ -32,7 +42,7 @@ pub fn absolute_path(given: &Path) -> Result<PathBuf, StartError> {
 
 /// Opens `path` to read and write for the server itself, creating the file and its folders if absent.
 ///
-/// A new file gets WAL, an existing one keeps its journal mode. Commits are synced (`synchronous=FULL`),
+/// A new file gets WAL, an existing one keeps its journal mode. Commits are synced ([`POWER_SAFE`]),
 /// so that what was acknowledged outlives a power cut.
 ///
 /// # Errors
@@ -42,7 +52,7 @@ pub fn for_server(path: &Path, busy_timeout: Duration) -> Result<Connection, Sta
     let path = absolute_path(path)?;
     let is_new = diagnose::regular_file_or_absent(&path)?;
     if is_new && let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| {
+        folder::create(folder, 0o777).map_err(|error| {
             StartError::failure(format!("cannot create the folder `{}`: {error}", folder.display()))
         })?;
     }
@@ -56,7 +66,9 @@ pub fn for_server(path: &Path, busy_timeout: Duration) -> Result<Connection, Sta
         switch_to_wal(&connection, &path, busy_timeout)?;
     }
     connection
-        .execute_batch("PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON")
+        .execute_batch("PRAGMA foreign_keys=ON")
+        .and_then(|()| connection.execute_batch(POWER_SAFE))
+        .and_then(|()| connection.execute_batch(BOUNDED_JOURNAL))
         .map_err(|error| diagnose::sqlite_error(&path, &error))?;
     Ok(connection)
 }
@@ -116,7 +128,7 @@ pub(super) fn for_restoring(path: &Path, busy_timeout: Duration) -> rusqlite::Re
         let read_only = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY);
         return Err(rusqlite::Error::SqliteFailure(read_only, None));
     }
-    connection.execute_batch("PRAGMA synchronous=FULL")?;
+    connection.execute_batch(POWER_SAFE)?;
     Ok(connection)
 }
 

@@ -74,18 +74,6 @@ pub fn run(
     }
 }
 
-impl Guarded {
-    /// Whether the log holds the row of this call.
-    ///
-    /// # Errors
-    /// What SQLite reports.
-    pub fn was_committed(&self, session: &str, call: i64) -> Result<bool, Fault> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM main.query_log
-                   WHERE session = ?1 AND json_extract(detail, '$.call') = ?2)";
-        self.in_read(|conn| conn.prepare_cached(sql)?.query_row((session, call), |row| row.get(0)))
-    }
-}
-
 /// One try; the flag says that the schema changed under the statement and a second try is worth it.
 fn attempt(
     guarded: &Guarded,

@@ -10,11 +10,12 @@
 //! a *drain*: it takes what waits and commits it as one transaction. Audit rows alone are
 //! drained by a background task within 5 ms; an append drains at once, so that appends which arrive
 //! while one commits share the next commit. Rows that meet another process's lock go back to the
-//! front of the queue.
+//! front of the queue. Such a commit is not synced; a tenth of a second later the WAL is, beside everything else.
 
 pub mod audit_log;
 pub mod queue;
 pub mod reader;
+mod settling;
 mod writer;
 
 use crate::audit::AuditRow;
@@ -22,6 +23,7 @@ use crate::error::{ErrorCode, StartError, ToolError};
 pub use crate::sqlite::ledger::Appended;
 use crate::sqlite::ledger::{Ledger, MAX_TEXT_BYTES};
 use queue::{Append, AuditMaker, Job, Queue, Text};
+use settling::Settling;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,7 +36,7 @@ const GATHER: Duration = Duration::from_millis(3);
 /// keeps new readers out.
 const BACKGROUND_WAIT: Duration = Duration::from_millis(50);
 /// The longest pause between two tries.
-const MAX_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_millis(250);
 
 /// What the store needs to know.
 #[derive(Clone, Debug)]
@@ -56,6 +58,7 @@ pub struct TurnGuard(#[expect(dead_code, reason = "held for its drop")] OwnedMut
 pub struct Store {
     shared: Arc<Shared>,
     gatherer: tokio::task::JoinHandle<()>,
+    settler: tokio::task::JoinHandle<()>,
     session: String,
     busy_timeout: Duration,
 }
@@ -77,10 +80,13 @@ impl Store {
     pub fn open(settings: StoreSettings) -> Result<Self, StartError> {
         let ledger = Ledger::open(&settings.path, settings.busy_timeout)?;
         let queue = Arc::new(Queue::default());
-        let writer = Writer::start(ledger, Arc::clone(&queue), settings.session.clone())?;
+        let settling = Arc::new(Settling::new(ledger.unsynced()));
+        let writer =
+            Writer::start(ledger, Arc::clone(&queue), settings.session.clone(), Arc::clone(&settling))?;
         let shared = Arc::new(Shared { queue, turn: Arc::default(), writer, wake: Notify::new() });
         let gatherer = tokio::spawn(gather(Arc::clone(&shared)));
-        Ok(Self { shared, gatherer, session: settings.session, busy_timeout: settings.busy_timeout })
+        let settler = tokio::spawn(settling::settle(settling));
+        Ok(Self { shared, gatherer, settler, session: settings.session, busy_timeout: settings.busy_timeout })
     }
 
     /// The id of this server run.
@@ -160,10 +166,22 @@ impl Store {
         answer.await.unwrap_or_else(|_| Err(thread_is_gone()))
     }
 
+    /// Whether a call of this run, by its number, has its row in the log: whether a process that died had
+    /// committed.
+    ///
+    /// # Errors
+    /// It cannot be found out.
+    pub async fn has_row_of(&self, call: u64) -> Result<bool, ToolError> {
+        let (reply, answer) = oneshot::channel();
+        self.shared.writer.send(Message::HasRow { call, wait: self.busy_timeout, reply });
+        answer.await.unwrap_or_else(|_| Err(thread_is_gone()))
+    }
+
     /// Writes what waits, closes the connection and stops, by `deadline`. Rows that cannot be written go to
     /// stderr, a line each.
     pub async fn shutdown(&self, deadline: Instant) {
         self.gatherer.abort();
+        self.settler.abort();
         let left = || deadline.saturating_duration_since(Instant::now());
         let turn = tokio::time::timeout(left() / 2, Arc::clone(&self.shared.turn).lock_owned()).await;
         // Without the turn a worker still writes; the lock may yet come free while we wait for it.
@@ -194,6 +212,7 @@ impl Store {
 impl Drop for Store {
     fn drop(&mut self) {
         self.gatherer.abort();
+        self.settler.abort();
         self.shared.writer.send(Message::Drain {
             appends: true,
             turn: None,

@@ -3,6 +3,7 @@
 //! It decides nothing about turns: whoever sends a drain has the turn, or holds it elsewhere meanwhile.
 
 use super::queue::{Append, Job, Queue, Text, report};
+use super::settling::Settling;
 use crate::audit::AuditRow;
 use crate::error::{StartError, ToolError};
 use crate::sqlite::ledger::{Appended, Batch, Ledger, LedgerError, Reach};
@@ -27,6 +28,8 @@ pub(super) enum Message {
     },
     /// The newest audit row of a session.
     MaxId { session: String, reply: oneshot::Sender<Result<i64, ToolError>> },
+    /// Whether a call of this run has its row.
+    HasRow { call: u64, wait: Duration, reply: oneshot::Sender<Result<bool, ToolError>> },
     /// Close the connection and end.
     Stop {
         /// Told when the connection is closed.
@@ -42,11 +45,16 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts it.
-    pub(super) fn start(ledger: Ledger, queue: Arc<Queue>, session: String) -> Result<Self, StartError> {
+    pub(super) fn start(
+        ledger: Ledger,
+        queue: Arc<Queue>,
+        session: String,
+        settling: Arc<Settling>,
+    ) -> Result<Self, StartError> {
         let (messages, inbox) = mpsc::channel();
         std::thread::Builder::new()
             .name("store".to_owned())
-            .spawn(move || serve(ledger, &queue, &session, &inbox))
+            .spawn(move || serve(ledger, &queue, &session, &inbox, &settling))
             .map_err(|error| StartError::failure(format!("cannot start the writing thread: {error}")))?;
         Ok(Self { messages })
     }
@@ -57,12 +65,21 @@ impl Writer {
     }
 }
 
-fn serve(mut ledger: Ledger, queue: &Queue, session: &str, inbox: &mpsc::Receiver<Message>) {
+fn serve(
+    mut ledger: Ledger,
+    queue: &Queue,
+    session: &str,
+    inbox: &mpsc::Receiver<Message>,
+    settling: &Settling,
+) {
     while let Ok(message) = inbox.recv() {
         match message {
             Message::Drain { appends, turn, wait, done } => {
                 let settled = drain(&mut ledger, queue, session, appends, wait);
                 drop(turn);
+                if settled.unsynced {
+                    settling.is_due();
+                }
                 if let Some(done) = done {
                     // Nobody listens: the caller has gone, and that is its right.
                     let _ = done.send(settled.all_written);
@@ -74,8 +91,12 @@ fn serve(mut ledger: Ledger, queue: &Queue, session: &str, inbox: &mpsc::Receive
             Message::MaxId { session, reply } => {
                 let _ = reply.send(ledger.max_audit_id(&session));
             }
+            Message::HasRow { call, wait, reply } => {
+                let _ = reply.send(ledger.has_row_of(session, call, wait));
+            }
             Message::Stop { closed } => {
-                // The last connection to close takes the WAL into the file and removes it.
+                // The last connection to close takes the WAL into the file and removes it. Another server may stay.
+                settling.sync();
                 drop(ledger);
                 if let Some(closed) = closed {
                     let _ = closed.send(());
@@ -91,6 +112,8 @@ type Reply = oneshot::Sender<Result<Appended, ToolError>>;
 /// What a drain came to.
 struct Settled {
     all_written: bool,
+    /// Something was committed that a power cut could take back.
+    unsynced: bool,
     replies: Vec<(Reply, Result<Appended, ToolError>)>,
 }
 
@@ -100,7 +123,7 @@ fn drain(ledger: &mut Ledger, queue: &Queue, session: &str, appends: bool, wait:
     jobs.retain(|job| !matches!(job, Job::Append(append) if append.reply.is_closed()));
     let mut work = Work::default();
     if jobs.is_empty() {
-        return Settled { all_written: !more, replies: Vec::new() };
+        return Settled { all_written: !more, unsynced: false, replies: Vec::new() };
     }
     let power_safe = jobs.iter().any(|job| matches!(job, Job::Append(_)));
     let outcome = match ledger.batch(wait, power_safe) {
@@ -112,7 +135,7 @@ fn drain(ledger: &mut Ledger, queue: &Queue, session: &str, appends: bool, wait:
             tracing::error!("{}", error.message);
             report(row);
         }
-        return Settled { all_written: !more, replies: work.replies };
+        return Settled { all_written: !more, unsynced: !power_safe, replies: work.replies };
     };
     // Nothing stands. Audit rows wait for the next try, appends are told.
     let mut rows = work.rows;
@@ -129,11 +152,11 @@ fn drain(ledger: &mut Ledger, queue: &Queue, session: &str, appends: bool, wait:
         }
     }
     if rows.is_empty() {
-        return Settled { all_written: true, replies };
+        return Settled { all_written: true, unsynced: false, replies };
     }
     tracing::debug!("{} audit rows wait: {}", rows.len(), lost.error.message);
     queue.put_back(rows);
-    Settled { all_written: false, replies }
+    Settled { all_written: false, unsynced: false, replies }
 }
 
 /// What a batch has done so far.

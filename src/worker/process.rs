@@ -161,9 +161,6 @@ impl Bench {
                 search_rows::run(self.guarded(), policy, &search, &mut || moments.before_log())
                     .map(Answer::Text)
             }
-            Work::WasCommitted { session, call } => {
-                self.guarded().was_committed(&session, call).map(Answer::Committed)
-            }
             Work::Tables { counts } => self.guarded().tables(counts).map(Answer::Tables),
             Work::Describe { table, count } => {
                 self.guarded().describe(&table, count).map(|found| Answer::Described(Box::new(found)))

@@ -214,13 +214,6 @@ pub enum Work {
         /// Its audit row, but for the time it takes.
         audit: AuditRow,
     },
-    /// Whether the change of a call is in the database: its audit row is then, too. Whatever is hidden.
-    WasCommitted {
-        /// The id of the server run.
-        session: String,
-        /// The call's number in it.
-        call: i64,
-    },
     /// List tables and views.
     Tables {
         /// Whether to count rows.
@@ -267,8 +260,6 @@ pub enum Answer {
     Tables(Vec<TableEntry>),
     /// Of `Describe`.
     Described(Box<TableDescription>),
-    /// Of `WasCommitted`.
-    Committed(bool),
     /// Of `Definitions`.
     Definitions(Schema),
 }

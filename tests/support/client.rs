@@ -421,6 +421,21 @@ impl Client {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
+
+    /// The same; the whole answers that it had given and nobody has asked for, each with its request's id.
+    pub(crate) fn kill_and_read(mut self) -> Vec<(i64, Answer)> {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        let mut said: HashMap<i64, Value> = std::mem::take(&mut self.early);
+        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
+            // The last line may have been cut off.
+            let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
+            if let Some(id) = answered(&message) {
+                said.insert(id, message);
+            }
+        }
+        said.into_iter().map(|(id, message)| (id, Answer::of(message, format!("call {id}")))).collect()
+    }
 }
 
 impl Drop for Client {
@@ -445,7 +460,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    fn of(message: Value, asked: String) -> Self {
+    pub(crate) fn of(message: Value, asked: String) -> Self {
         if let Some(error) = message.get("error") {
             let text = error["message"].as_str().unwrap().to_owned();
             return Self {

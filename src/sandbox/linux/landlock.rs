@@ -40,7 +40,8 @@ fn rules(reach: &Reach) -> Result<RulesetCreated, RulesetError> {
         .scope(Scope::from_all(KNOWN))?
         .create()?;
     let always = ALWAYS_READ.iter().map(|path| (Path::new(path), to_read));
-    let read = reach.read.iter().map(|path| (path.as_path(), to_read));
+    let listed = |path: &Path| if path.is_dir() { to_read | AccessFs::ReadDir } else { to_read };
+    let read = reach.read.iter().map(|path| (path.as_path(), listed(path)));
     let write = reach.write.iter().map(|path| (path.as_path(), to_write));
     let folders = reach.folders.iter().map(|path| (path.as_path(), to_make));
     for (path, access) in always.chain(read).chain(write).chain(folders) {

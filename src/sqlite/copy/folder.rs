@@ -5,7 +5,7 @@
 use super::names::{is_temporary, surplus, temporary, with_ending};
 use super::{SnapshotKind, failed, io_failed};
 use crate::error::ToolError;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -14,7 +14,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Leftovers of a killed copy are swept when nobody can be writing them any more.
+/// Where the folder cannot be locked, leftovers of a killed copy are swept at this age: nobody can be writing them
+/// any more.
 const LEFTOVER_AGE: Duration = Duration::from_secs(3600);
 /// What SQLite may put beside a database.
 const COMPANIONS: [&str; 3] = ["-journal", "-wal", "-shm"];
@@ -30,32 +31,54 @@ pub(in crate::sqlite) fn make(folder: &Path) -> Result<(), ToolError> {
             folder.display()
         )));
     }
-    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| io_failed(folder, &error))
+    create(folder, 0o700).map_err(|error| io_failed(folder, &error))
+}
+
+/// Makes a folder and those on the way to it, and makes their names last: what is synced in a folder is lost with
+/// the folder's name.
+pub(in crate::sqlite) fn create(folder: &Path, mode: u32) -> std::io::Result<()> {
+    let absent = folder.ancestors().take_while(|ancestor| !ancestor.is_dir()).count();
+    DirBuilder::new().recursive(true).mode(mode).create(folder)?;
+    folder.ancestors().skip(1).take(absent).try_for_each(sync_names)
 }
 
 /// Makes the names in the folder last.
 pub(in crate::sqlite) fn sync(folder: &Path) -> Result<(), ToolError> {
+    sync_names(folder).map_err(|error| io_failed(folder, &error))
+}
+
+fn sync_names(folder: &Path) -> std::io::Result<()> {
     match File::open(folder).and_then(|folder| folder.sync_all()) {
         // Some file systems have no such thing as syncing a folder.
-        Err(error) if error.kind() != std::io::ErrorKind::InvalidInput => Err(io_failed(folder, &error)),
+        Err(error) if error.kind() != std::io::ErrorKind::InvalidInput => Err(error),
         _ => Ok(()),
     }
 }
 
 /// A file that is removed, with SQLite's companions, unless it is published.
+///
+/// While it lives, its folder is locked by flock(2), shared: whoever gets the lock for itself alone knows that
+/// nobody is writing a temporary file there, however young the ones it finds are. The folder's lock has nothing
+/// to do with SQLite's locks on files.
 #[derive(Debug)]
 pub(in crate::sqlite) struct Temporary {
     path: PathBuf,
     file: File,
+    _in_use: Option<File>,
 }
 
 impl Temporary {
     /// Creates it, private from the start. `name` is the name it may get.
     pub(in crate::sqlite) fn create(folder: &Path, name: &OsStr) -> Result<Self, ToolError> {
+        let in_use = File::open(folder).ok();
+        if let Some(folder) = &in_use {
+            // Not every file system has it; then age tells.
+            let _ = flock(folder, FlockOperation::LockShared);
+        }
         let path = folder.join(temporary(name));
         let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let file = opened.map_err(|error| io_failed(&path, &error))?;
-        Ok(Self { path, file })
+        Ok(Self { path, file, _in_use: in_use })
     }
 
     pub(in crate::sqlite) fn path(&self) -> &Path {
@@ -123,12 +146,14 @@ pub(in crate::sqlite) fn rotate(
     removed
 }
 
-/// Removes what copies that were killed have left, once it is old.
+/// Removes what copies that were killed have left.
 pub(in crate::sqlite) fn sweep(folder: &Path, database: &OsStr) {
+    let alone = File::open(folder).ok();
+    let alone = alone.filter(|folder| flock(folder, FlockOperation::NonBlockingLockExclusive).is_ok());
     for file in regular_files(folder).filter(|file| is_temporary(database, file.as_bytes())) {
         let path = folder.join(file);
         let age = path.metadata().and_then(|found| found.modified()).map(|then| then.elapsed());
-        if matches!(age, Ok(Ok(age)) if age > LEFTOVER_AGE) {
+        if alone.is_some() || matches!(age, Ok(Ok(age)) if age > LEFTOVER_AGE) {
             // Another server may have been faster.
             let _ = std::fs::remove_file(path);
         }

@@ -113,6 +113,15 @@ pub fn make_folder(folder: &Path) -> Result<(), ToolError> {
     folder::make(folder)
 }
 
+/// Removes what copies that were killed have left in the folder of the snapshots, if nobody makes one just now. It
+/// opens no database.
+pub fn sweep(database: &Path, folder: &Path) {
+    // No database, no leftovers of it.
+    if let Ok(place) = Place::of(database, folder) {
+        folder::sweep(&place.folder, &place.label);
+    }
+}
+
 /// Makes a snapshot. Nothing stands under a snapshot's name before it is copied, checked and synced.
 ///
 /// # Errors
