@@ -5,11 +5,11 @@
 
 use super::child::{Worker, encoded, receive};
 use super::narrowed::Narrowed;
+use super::nursery::Nursery;
 use super::protocol::{Answer, FromWorker, Job, Order, Setup, ToWorker, Work};
-use super::temp_folder::TempFolder;
+use super::unsent::Unsent;
 use crate::error::{ErrorCode, ToolError};
 use crate::policy::Narrowing;
-use crate::sandbox::Confined;
 use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
 use crate::sqlite::fault::Fault;
 use crate::sqlite::restore::{Listing, RestoreRequest, Restored, SnapshotEntry};
@@ -17,11 +17,9 @@ use crate::sqlite::watch::Stop;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Mutex as StdMutex;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Once, OnceLock, PoisonError};
 use std::time::Duration;
-use tokio::io::AsyncWriteExt;
-use tokio::process::ChildStdin;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -76,10 +74,7 @@ pub struct Pool {
     idle: StdMutex<Vec<Worker>>,
     writer: Mutex<Option<Worker>>,
     closing: CancellationToken,
-    /// For the workers' temporary files; none if it could not be made.
-    temporary: OnceLock<Option<TempFolder>>,
-    /// What the sandbox lacks has been said.
-    lacks_said: Once,
+    nursery: Nursery,
 }
 
 /// The terms of one job.
@@ -107,8 +102,7 @@ impl Pool {
             idle: StdMutex::default(),
             writer: Mutex::new(None),
             closing: CancellationToken::new(),
-            temporary: OnceLock::new(),
-            lacks_said: Once::new(),
+            nursery: Nursery::new(),
         }
     }
 
@@ -174,7 +168,7 @@ impl Pool {
     ) -> Result<SnapshotDone, ToolError> {
         let failed = |words: String| ToolError::new(ErrorCode::SnapshotFailed, words);
         let mut worker =
-            self.spawn().map_err(|error| failed(format!("a worker cannot be started: {error}")))?;
+            self.nursery.spawn().map_err(|error| failed(format!("a worker cannot be started: {error}")))?;
         let order = Order::Snapshot(request);
         let made = worker.order(&order);
         // Dropping the worker kills it; what it leaves has a temporary name and is swept later.
@@ -200,7 +194,7 @@ impl Pool {
         cancel: &CancellationToken,
     ) -> Result<Restored, JobError> {
         let lost = |words: String| JobError::Lost(format!("the process that restores {words}"));
-        let mut worker = self.spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
+        let mut worker = self.nursery.spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
         let order = Order::Restore(Box::new(request));
         let first = tokio::select! {
             biased;
@@ -235,7 +229,7 @@ impl Pool {
         cancel: &CancellationToken,
     ) -> Result<Vec<SnapshotEntry>, JobError> {
         let lost = |words: String| JobError::Lost(format!("the process that looks at snapshots {words}"));
-        let mut worker = self.spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
+        let mut worker = self.nursery.spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
         let order = Order::Snapshots(listing);
         let message = tokio::select! {
             message = worker.order(&order) => message,
@@ -262,31 +256,11 @@ impl Pool {
         let _ = tokio::time::timeout(KILL_WAIT, futures::future::join_all(ends)).await;
     }
 
-    fn spawn(&self) -> io::Result<Worker> {
-        let temporary = self.temporary.get_or_init(|| {
-            let made = TempFolder::create();
-            if let Err(why) = &made {
-                tracing::warn!(
-                    "no folder for temporary files could be made ({why}), so large sorts fail; set TMPDIR to one that can be written"
-                );
-            }
-            made.ok()
-        });
-        Worker::spawn(temporary.as_ref().map(TempFolder::path))
-    }
-
-    /// Once for a server, and only where something can be done about it: a system without a sandbox is known to be one.
-    fn say_lacks(&self, confined: &Confined) {
-        if cfg!(target_os = "linux") && !confined.lacks.is_empty() {
-            self.lacks_said.call_once(|| {
-                tracing::warn!("workers run less confined than they should: {}", confined.lacks.join("; "));
-            });
-        }
-    }
-
     async fn start(&self, writes: bool) -> Result<Worker, JobError> {
-        let mut worker =
-            self.spawn().map_err(|error| JobError::Lost(format!("a worker cannot be started: {error}")))?;
+        let mut worker = self
+            .nursery
+            .spawn()
+            .map_err(|error| JobError::Lost(format!("a worker cannot be started: {error}")))?;
         let told = self.narrowed.tell();
         worker.narrowing_changes = told.changes;
         let setup = Setup {
@@ -300,7 +274,7 @@ impl Pool {
         let order = Order::Jobs(setup);
         match tokio::time::timeout(START_GRACE, worker.order(&order)).await {
             Ok(Ok(Some(FromWorker::Ready(Ok(confined))))) => {
-                self.say_lacks(&confined);
+                self.nursery.note(&confined);
                 Ok(worker)
             }
             Ok(Ok(Some(FromWorker::Ready(Err(error))))) => {
@@ -369,36 +343,6 @@ impl Pool {
                 }
             }
         }
-    }
-}
-
-/// Frames on their way to a worker.
-struct Unsent {
-    bytes: Vec<u8>,
-    sent: usize,
-}
-
-impl Unsent {
-    fn new(bytes: Vec<u8>) -> Self {
-        Self { bytes, sent: 0 }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
-    fn push(&mut self, frame: Vec<u8>) {
-        self.bytes.extend_from_slice(&frame);
-    }
-
-    /// Sends a part. Safe to drop half-way: what was taken by the pipe is counted before anything waits.
-    async fn send(&mut self, input: &mut ChildStdin) -> io::Result<()> {
-        let rest = self.bytes.get(self.sent..).unwrap_or_default();
-        self.sent += input.write(rest).await?;
-        if self.sent >= self.bytes.len() {
-            *self = Self::new(Vec::new());
-        }
-        Ok(())
     }
 }
 
