@@ -4,7 +4,7 @@
 //!
 //! Imports go down this list only (a test reads the sources and holds it to that):
 //!
-//! - [`error`], [`os_path`], [`sandbox`], [`spec`]: errors and exit statuses; paths in messages; what a process takes
+//! - [`error`], [`os_path`], [`platform`], [`sandbox`], [`spec`]: errors and exit statuses; paths in messages; what systems do each in their own way; what a process takes
 //!   from itself; the YAML model, its checks and diagnostics
 //! - `codegen`: spec to text, for build.rs and tests
 //! - [`config`], [`generated`], [`policy`], [`chain`], [`clients`], [`render`], [`results`], [`search`], [`surface`],
@@ -39,6 +39,7 @@ pub mod logging;
 pub mod os_path;
 pub mod outcome;
 pub mod overlay;
+pub mod platform;
 pub mod policy;
 pub mod policy_file;
 pub mod primitives;

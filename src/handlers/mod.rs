@@ -32,7 +32,6 @@ use crate::error::{ErrorCode, ToolError};
 use crate::generated::PolicyId;
 use crate::outcome::ProgressReporter;
 use crate::policy_file::PolicyFile;
-use crate::render::Caps;
 use crate::spec::model::Format;
 use crate::store::audit_log::AuditLog;
 use crate::store::reader::Reader;
@@ -58,7 +57,8 @@ const MAX_LOGGED_QUERY: usize = 100_000;
 
 /// The parts of the running server that handlers use.
 pub struct Core {
-    /// The settings.
+    /// The settings as they were at the start. The limits of a call are its surface's: files that are read again may
+    /// change them.
     pub settings: Settings,
     /// The active tools; replaced as a whole when overlays are read again.
     surface: RwLock<Arc<Surface>>,
@@ -118,23 +118,13 @@ impl Core {
         self.schema_changes.subscribe()
     }
 
-    /// The caps of every text result.
-    #[must_use]
-    pub fn caps(&self) -> Caps {
-        let size = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
-        Caps {
-            max_result_bytes: size(self.settings.max_result_bytes),
-            max_cell_chars: size(self.settings.max_cell_chars),
-        }
-    }
-
     /// The active tools. A call keeps those that it began with.
     #[must_use]
     pub fn surface(&self) -> Arc<Surface> {
         Arc::clone(&self.surface.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Puts other tools in the place of the active ones.
+    /// Puts other tools, and other limits, in the place of the active ones.
     pub fn replace_surface(&self, surface: Arc<Surface>) {
         *self.surface.write().unwrap_or_else(PoisonError::into_inner) = surface;
     }
@@ -181,6 +171,7 @@ pub struct Call<'a> {
     pub progress: Option<ProgressReporter>,
     format: Format,
     person: confirm::Person,
+    policy_file: Arc<PolicyFile>,
     number: u64,
     began: Instant,
     ts: String,
@@ -216,6 +207,7 @@ impl<'a> Call<'a> {
             cancel,
             progress,
             person: confirm::Person::default(),
+            policy_file: core.policy_file(),
             number,
             began: Instant::now(),
             ts,
@@ -341,11 +333,7 @@ impl<'a> Call<'a> {
     }
 
     fn terms(&self) -> Terms {
-        Terms {
-            policy: self.policy.id(),
-            timeout: self.core.settings.query_timeout,
-            cancel: self.cancel.clone(),
-        }
+        Terms { policy: self.policy.id(), timeout: self.timeout(), cancel: self.cancel.clone() }
     }
 
     fn notes(&self) -> std::sync::MutexGuard<'_, Notes> {

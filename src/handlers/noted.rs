@@ -49,7 +49,7 @@ impl Call<'_> {
 
     /// The digests of manifest and policy in force for this call.
     pub(super) fn digests(&self) -> (String, String) {
-        (self.surface.manifest_sha256().to_owned(), self.core.policy_file().sha256.clone())
+        (self.surface.manifest_sha256().to_owned(), self.policy_file().sha256.clone())
     }
 
     /// Puts the call's row into the log, unless it went with the change, and into the log file.

@@ -32,7 +32,7 @@ pub async fn get(
             continue;
         };
         call.note("table", table);
-        let detail = resources::described(call, table).await?.within(call.core.caps().max_result_bytes);
+        let detail = resources::described(call, table).await?.within(call.caps().max_result_bytes);
         let json = resources::json(&detail)?;
         values.push((STRUCTURE, Some(markdown::code_block("json", &json))));
         values.push((argument.name.as_str(), Some(detail.name)));

@@ -57,7 +57,7 @@ pub struct DestroyInput {
 /// # Errors
 /// As the worker says.
 pub async fn read(call: &Call<'_>, input: ReadInput) -> Result<Reply, ToolError> {
-    read_up_to(call, input, call.core.settings.max_rows).await
+    read_up_to(call, input, call.limits().max_rows).await
 }
 
 /// As [`read`], where a call can ask for no more than `most` rows.
@@ -74,7 +74,7 @@ pub(super) async fn read_up_to(call: &Call<'_>, input: ReadInput, most: u64) -> 
         params,
         limit: input.limit,
         max_rows: most,
-        caps: call.core.caps(),
+        caps: call.caps(),
         form: match call.format() {
             Format::Csv => Form::Csv,
             Format::Structured => Form::Data,
@@ -208,7 +208,7 @@ async fn run(
 }
 
 fn max_overwrites(call: &Call<'_>) -> Option<u64> {
-    call.policy.policy().counts_overwrites.then_some(call.core.settings.max_update_rows)
+    call.policy.policy().counts_overwrites.then_some(call.limits().max_update_rows)
 }
 
 /// Runs a change; none where it takes something else than was agreed to.
@@ -222,8 +222,8 @@ async fn change(
     let work = Work::Change {
         sql: wanted.sql,
         params: wanted.params,
-        max_rows: call.core.settings.max_rows,
-        caps: call.core.caps(),
+        max_rows: call.limits().max_rows,
+        caps: call.caps(),
         max_overwrites: max_overwrites(call),
         agreed,
         audit: audit.clone(),

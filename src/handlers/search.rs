@@ -49,10 +49,10 @@ pub async fn text(call: &Call<'_>, input: TextInput) -> Result<Reply, ToolError>
         filter: input.filter,
         key_column: input.key_column,
         limit: input.limit,
-        max_rows: call.core.settings.max_rows,
+        max_rows: call.limits().max_rows,
         context_chars: usize::try_from(input.context_chars).unwrap_or(usize::MAX),
-        max_candidates: call.core.settings.search_candidates,
-        caps: call.core.caps(),
+        max_candidates: call.limits().search_candidates,
+        caps: call.caps(),
     };
     match call.read(Work::Search(search)).await? {
         Answer::Text(result) => Ok(Reply::text(result.text, Some(result.rows))),

@@ -54,7 +54,7 @@ pub async fn create(call: &Call<'_>, input: CreateInput) -> Result<Reply, ToolEr
             call.core.schema_changed();
             let done = if view.replaced.is_some() { "replaced" } else { "created" };
             let text = format!("ok: view {} {done} with columns {}", input.name, view.columns.join(", "));
-            let text = crate::render::cap_block(text, call.core.caps().max_result_bytes);
+            let text = crate::render::cap_block(text, call.caps().max_result_bytes);
             Ok(Reply::text(text, Some(0)))
         }
         _ => Err(unexpected_answer()),

@@ -10,7 +10,6 @@ use crate::sqlite::diagnose;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, MAIN_DB, OpenFlags};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -212,10 +211,10 @@ pub(super) fn for_checkup_alone(path: &Path) -> rusqlite::Result<Connection> {
 /// SQLite's.
 pub(super) fn immutable(path: &Path) -> rusqlite::Result<Connection> {
     let mut uri = String::from("file:");
-    for byte in path.as_os_str().as_bytes() {
+    for byte in crate::platform::uri_path(path) {
         match byte {
-            b'/' | b'-' | b'_' | b'.' => uri.push(char::from(*byte)),
-            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
+            b'/' | b'-' | b'_' | b'.' => uri.push(char::from(byte)),
+            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(byte)),
             byte => uri.push_str(&format!("%{byte:02X}")),
         }
     }

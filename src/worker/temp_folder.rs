@@ -2,8 +2,9 @@
 //!
 //! It makes no file in it but the lock that shows that its server lives.
 
+use crate::platform;
 use std::ffi::OsString;
-use std::fs::{DirBuilder, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -46,7 +47,7 @@ impl TempFolder {
     pub fn create_in(base: &Path) -> io::Result<Self> {
         let base = std::path::absolute(base)?;
         let path = base.join(format!("{PREFIX}{}", uuid::Uuid::new_v4().simple()));
-        private().create(&path)?;
+        platform::folders(0o700).create(&path)?;
         let lock = File::create_new(path.join(LOCK))?;
         lock.lock()?;
         // Another server that has just ended may have taken it for a leftover before it was locked.
@@ -104,20 +105,6 @@ fn is_left_over(folder: &Path) -> bool {
         }
         Err(_) => false,
     }
-}
-
-#[cfg(unix)]
-fn private() -> DirBuilder {
-    use std::os::unix::fs::DirBuilderExt;
-    let mut builder = DirBuilder::new();
-    builder.mode(0o700);
-    builder
-}
-
-/// Elsewhere the folder for temporary files is the user's own already.
-#[cfg(not(unix))]
-fn private() -> DirBuilder {
-    DirBuilder::new()
 }
 
 #[cfg(test)]

@@ -23,7 +23,8 @@ const SCHEMA: &str = "
     INSERT INTO boxes SELECT id, id, id + 1.5 FROM notes; ANALYZE;
 ";
 
-const TABLES: &[&str] = &["notes", "pairs", "made", "large", "words", "older", "boxes", "both", "sqlite_stat1"];
+const TABLES: &[&str] =
+    &["notes", "pairs", "made", "large", "words", "older", "boxes", "both", "sqlite_stat1"];
 
 /// Numbers that look random and can be had again.
 struct Dice(u64);
@@ -44,7 +45,8 @@ fn from_environment(name: &str) -> Option<u64> {
 /// The database's bytes, and with `wal` those of a -wal that holds the later half of it.
 fn sound(wal: bool, page_size: usize) -> (Vec<u8>, Option<Vec<u8>>) {
     let mode = if wal { "wal" } else { "delete" };
-    let bench = Bench::with(&format!("PRAGMA page_size = {page_size}; PRAGMA journal_mode = {mode}; {SCHEMA}"));
+    let bench =
+        Bench::with(&format!("PRAGMA page_size = {page_size}; PRAGMA journal_mode = {mode}; {SCHEMA}"));
     let writer = bench.open();
     writer
         .execute_batch("PRAGMA wal_autocheckpoint = 0; UPDATE notes SET body = body || 'b'; DELETE FROM pairs WHERE a > 'title 5'")
@@ -117,7 +119,8 @@ fn damage(dice: &mut Dice, bytes: &mut Vec<u8>, page_size: usize) -> String {
 #[test]
 fn a_damaged_file_costs_errors_and_neither_the_server_nor_a_byte() {
     let rounds = from_environment("INDELIBLE_HOSTILE_ROUNDS").unwrap_or(14);
-    let seed = from_environment("INDELIBLE_HOSTILE_SEED").unwrap_or_else(|| uuid::Uuid::new_v4().as_u64_pair().0);
+    let seed =
+        from_environment("INDELIBLE_HOSTILE_SEED").unwrap_or_else(|| uuid::Uuid::new_v4().as_u64_pair().0);
     let mut dice = Dice(seed | 1);
     let sizes = [512, 1024, 4096];
     let sources: Vec<_> = sizes.iter().flat_map(|size| [(false, *size), (true, *size)]).collect();
@@ -152,7 +155,12 @@ fn a_file_cut_at_any_page_is_refused_or_served_in_part() {
         for extra in [0, 1, 4095] {
             let bench = laid(&database[..(kept * 4096 + extra).min(database.len())], None);
             let before = bytes(bench.path());
-            survive(bench.path(), Way::Explorer, &["notes", "words"], &format!("{kept} pages and {extra} bytes"));
+            survive(
+                bench.path(),
+                Way::Explorer,
+                &["notes", "words"],
+                &format!("{kept} pages and {extra} bytes"),
+            );
             assert!(bytes(bench.path()) == before, "{kept} pages and {extra} bytes: somebody wrote");
         }
     }

@@ -17,7 +17,9 @@ fn every_page_size_and_encoding_is_read_and_written() {
         let mut client = Server::on(&bench).start();
         let insert = json!({"query": "INSERT INTO t(a) VALUES (?)", "params": [text]});
         client.call("write_query", insert).ok();
-        client.read("SELECT a, length(a) AS n FROM t").is(&format!("a,n\n\"{text}\",{}\n# 1 rows", text.chars().count()));
+        client
+            .read("SELECT a, length(a) AS n FROM t")
+            .is(&format!("a,n\n\"{text}\",{}\n# 1 rows", text.chars().count()));
         client.call("append_event", json!({"content": text})).ok();
         client.call("verify_chain", json!({})).ok().has("\"ok\":true");
         client.call("search_text", json!({"pattern": "世界"})).ok().has("世界");
@@ -26,7 +28,8 @@ fn every_page_size_and_encoding_is_read_and_written() {
         client.call("restore_snapshot", json!({"name": name, "reason": "a test"})).ok();
         client.close();
         let mut client = Server::on(&bench).flags(&["--profile", "explorer"]).start();
-        let rows = client.call("run_query", json!({"sql": "SELECT a FROM t"})).ok().structured["rows"].clone();
+        let rows =
+            client.call("run_query", json!({"sql": "SELECT a FROM t"})).ok().structured["rows"].clone();
         assert_eq!(rows, json!([[text]]), "{page_size} {encoding}");
         client.close();
         for (pragma, expected) in [
@@ -38,7 +41,11 @@ fn every_page_size_and_encoding_is_read_and_written() {
             ("journal_mode", mode.to_owned()),
             ("integrity_check", "ok".to_owned()),
         ] {
-            assert_eq!(bench.query(&format!("PRAGMA {pragma}")), expected, "{page_size} {encoding}: {pragma}");
+            assert_eq!(
+                bench.query(&format!("PRAGMA {pragma}")),
+                expected,
+                "{page_size} {encoding}: {pragma}"
+            );
         }
     }
 }
@@ -47,7 +54,9 @@ fn every_page_size_and_encoding_is_read_and_written() {
 fn files_of_other_programs_keep_their_marks() {
     // GeoPackage, Fossil, and a number with its highest bit set.
     for id in ["0x47504B47", "252006673", "-1"] {
-        let bench = Bench::with(&format!("PRAGMA application_id = {id}; CREATE TABLE t(a); INSERT INTO t VALUES (1)"));
+        let bench = Bench::with(&format!(
+            "PRAGMA application_id = {id}; CREATE TABLE t(a); INSERT INTO t VALUES (1)"
+        ));
         let before = bench.query("PRAGMA application_id");
         for flags in [&["--profile", "explorer"] as &[&str], &[]] {
             Server::on(&bench).flags(flags).start().close();

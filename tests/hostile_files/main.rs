@@ -36,21 +36,25 @@ impl Way {
 
     fn flags(self) -> &'static [&'static str] {
         match self {
-            Self::Explorer => &["--profile", "explorer", "--query-timeout", "2"],
-            Self::ReadOnly => &["--read-only", "--query-timeout", "2"],
-            Self::Memory => &["--query-timeout", "2"],
+            Self::Explorer => &["--profile", "explorer", "--query-timeout", "1"],
+            Self::ReadOnly => &["--read-only", "--query-timeout", "1"],
+            Self::Memory => &["--query-timeout", "1"],
         }
     }
 
     /// What an agent may ask about a file, `tables` by their names.
     fn calls(self, tables: &[&str]) -> Vec<(&'static str, Value)> {
-        let (query, argument) = if self == Self::Explorer { ("run_query", "sql") } else { ("read_query", "query") };
+        let (query, argument) =
+            if self == Self::Explorer { ("run_query", "sql") } else { ("read_query", "query") };
         let mut calls = vec![("list_tables", json!({}))];
         for table in tables {
             let quoted = table.replace('"', "\"\"");
             calls.push(("describe_table", json!({"table": table})));
             calls.push((query, json!({argument: format!("SELECT * FROM \"{quoted}\"")})));
-            calls.push((query, json!({argument: format!("SELECT count(*) FROM \"{quoted}\" WHERE rowid > 3")})));
+            calls.push((
+                query,
+                json!({argument: format!("SELECT count(*) FROM \"{quoted}\" WHERE rowid > 3")}),
+            ));
             if self == Self::Explorer {
                 calls.push(("sample_rows", json!({"table": table, "random": true})));
             }

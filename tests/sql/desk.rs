@@ -61,7 +61,8 @@ impl Desk {
         outside.execute_batch(SCHEMA).unwrap();
         bootstrap(&mut outside, &path).unwrap();
         outside.execute_batch("INSERT INTO memory_events VALUES (1, 't', 's', 'note', 'c', '0', 'h'); INSERT INTO query_log(ts, session, tool, ok, duration_ms) VALUES ('t', 's', 'x', 1, 0)").unwrap();
-        let open = |kind| Guarded::open(&path, kind, false, &PROTECTED, Watch::alone(Duration::ZERO)).unwrap();
+        let open =
+            |kind| Guarded::open(&path, kind, false, &PROTECTED, Watch::alone(Duration::ZERO)).unwrap();
         let (reader, writer) = (open(ConnectionKind::ReadOnly), open(ConnectionKind::ReadWrite));
         Self { writer: Writer::new(writer, path.clone()).unwrap(), reader, outside, path, _folder: folder }
     }
@@ -80,7 +81,12 @@ impl Desk {
     fn change(&mut self, policy_id: &str, sql: &str) -> Result<Changed, Fault> {
         self.writer.guarded().watch().start(LIMIT);
         let policy = policy(policy_id);
-        let audit = AuditRow { tool: "test".to_owned(), query: Some(sql.to_owned()), ok: true, ..AuditRow::default() };
+        let audit = AuditRow {
+            tool: "test".to_owned(),
+            query: Some(sql.to_owned()),
+            ok: true,
+            ..AuditRow::default()
+        };
         let change = Change {
             sql,
             params: &Params::None,
@@ -155,15 +161,24 @@ impl Desk {
             let after = SERVER_TABLES.map_rows(self);
             assert_eq!(after[..2], servers[..2], "{id}: {sql}\nchanged the memory: {result:?}");
             let (log, old) = (&after[2], &servers[2]);
-            assert!(old.iter().all(|(key, row)| log.get(key) == Some(row)), "{id}: {sql}\nchanged the log: {result:?}");
+            assert!(
+                old.iter().all(|(key, row)| log.get(key) == Some(row)),
+                "{id}: {sql}\nchanged the log: {result:?}"
+            );
             assert_eq!(log.len(), old.len() + usize::from(result.is_ok()), "{id}: {sql}\n{result:?}");
-            assert_eq!(self.definitions(), definitions, "{id}: {sql}\nchanged the server's definitions: {result:?}");
+            assert_eq!(
+                self.definitions(),
+                definitions,
+                "{id}: {sql}\nchanged the server's definitions: {result:?}"
+            );
             let now = self.user_rows();
             if result.is_err() {
                 assert!(now == users, "{id}: {sql}\nfailed and left something: {result:?}");
             }
             if id == "write" {
-                let kept = |before: &Rows, now: &Rows| before.iter().filter(|(key, row)| now.get(*key) != Some(*row)).count();
+                let kept = |before: &Rows, now: &Rows| {
+                    before.iter().filter(|(key, row)| now.get(*key) != Some(*row)).count()
+                };
                 let overwritten: usize = users.iter().zip(&now).map(|(before, now)| kept(before, now)).sum();
                 assert!(overwritten as u64 <= CAP, "{sql}\noverwrote {overwritten} rows: {result:?}");
             }

@@ -55,8 +55,24 @@ impl<'a> Choices<'a> {
 const NAMES: &[&str] = &["notes", "pairs", "child", "seen", "words"];
 const COLUMNS: &[&str] = &["id", "title", "score", "tag", "a", "b", "c", "note", "body", "rowid"];
 const LITERALS: &[&str] = &[
-    "1", "0", "-1", "2", "NULL", "'one'", "''", "'4'", "1.5", "-0.0", "1e999", "x'00ff'", "9223372036854775807",
-    "'it''s'", "'a,\"b\nc'", "TRUE", "5", "'zz'",
+    "1",
+    "0",
+    "-1",
+    "2",
+    "NULL",
+    "'one'",
+    "''",
+    "'4'",
+    "1.5",
+    "-0.0",
+    "1e999",
+    "x'00ff'",
+    "9223372036854775807",
+    "'it''s'",
+    "'a,\"b\nc'",
+    "TRUE",
+    "5",
+    "'zz'",
 ];
 
 /// A value over the columns of one source.
@@ -66,17 +82,48 @@ fn expression(c: &mut Choices<'_>, columns: &[&str]) -> String {
         0 | 1 => c.of(LITERALS).to_owned(),
         2..=4 => c.of(columns).to_owned(),
         5 => {
-            let operator = c.of(&["+", "-", "*", "/", "%", "||", "<", "<=", "=", "<>", "IS", "IS NOT", "AND", "OR", "&", "|", "<<"]);
+            let operator = c.of(&[
+                "+", "-", "*", "/", "%", "||", "<", "<=", "=", "<>", "IS", "IS NOT", "AND", "OR", "&", "|",
+                "<<",
+            ]);
             format!("({} {operator} {})", expression(c, columns), expression(c, columns))
         }
-        6 => format!("{}({})", c.of(&["abs", "length", "typeof", "upper", "hex", "quote", "unicode", "trim", "round"]), c.of(columns)),
-        7 => format!("CASE WHEN {} THEN {} ELSE {} END", expression(c, columns), expression(c, columns), expression(c, columns)),
-        8 => format!("CAST({} AS {})", expression(c, columns), c.of(&["TEXT", "INTEGER", "REAL", "BLOB", "NUMERIC"])),
-        9 => format!("({} {}IN ({}, {}))", expression(c, columns), c.of(&["", "NOT "]), c.of(LITERALS), c.of(LITERALS)),
+        6 => format!(
+            "{}({})",
+            c.of(&["abs", "length", "typeof", "upper", "hex", "quote", "unicode", "trim", "round"]),
+            c.of(columns)
+        ),
+        7 => format!(
+            "CASE WHEN {} THEN {} ELSE {} END",
+            expression(c, columns),
+            expression(c, columns),
+            expression(c, columns)
+        ),
+        8 => format!(
+            "CAST({} AS {})",
+            expression(c, columns),
+            c.of(&["TEXT", "INTEGER", "REAL", "BLOB", "NUMERIC"])
+        ),
+        9 => format!(
+            "({} {}IN ({}, {}))",
+            expression(c, columns),
+            c.of(&["", "NOT "]),
+            c.of(LITERALS),
+            c.of(LITERALS)
+        ),
         10 => format!("coalesce({}, {})", expression(c, columns), expression(c, columns)),
-        11 => format!("(SELECT {}(id) FROM notes WHERE id > {})", c.of(&["max", "count", "sum"]), c.of(&["0", "2", "99"])),
+        11 => format!(
+            "(SELECT {}(id) FROM notes WHERE id > {})",
+            c.of(&["max", "count", "sum"]),
+            c.of(&["0", "2", "99"])
+        ),
         12 => format!("EXISTS (SELECT 1 FROM pairs WHERE b = {})", c.of(columns)),
-        _ => format!("substr({}, {}, {})", expression(c, columns), c.of(&["1", "-2", "0"]), c.of(&["1", "3", "-1"])),
+        _ => format!(
+            "substr({}, {}, {})",
+            expression(c, columns),
+            c.of(&["1", "-2", "0"]),
+            c.of(&["1", "3", "-1"])
+        ),
     };
     c.depth -= 1;
     made
@@ -98,7 +145,10 @@ fn source(c: &mut Choices<'_>) -> (String, Vec<&'static str>) {
         }
         6 => (format!("({}) AS inner_rows", select_of(c, &["one_value"])), vec!["one_value"]),
         _ => (
-            format!("(WITH RECURSIVE k(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM k WHERE x < {}) SELECT x FROM k)", c.of(&["3", "20"])),
+            format!(
+                "(WITH RECURSIVE k(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM k WHERE x < {}) SELECT x FROM k)",
+                c.of(&["3", "20"])
+            ),
             vec!["x"],
         ),
     };
@@ -119,7 +169,8 @@ fn select_of(c: &mut Choices<'_>, names: &[&str]) -> String {
         let alias = names.get(at).map_or(format!("c{at}"), |name| (*name).to_owned());
         shown.push(format!("{value} AS {alias}"));
     }
-    let mut sql = format!("SELECT {}{} FROM {from}", if c.below(6) == 0 { "DISTINCT " } else { "" }, shown.join(", "));
+    let mut sql =
+        format!("SELECT {}{} FROM {from}", if c.below(6) == 0 { "DISTINCT " } else { "" }, shown.join(", "));
     if c.below(2) == 0 {
         sql.push_str(&format!(" WHERE {}", expression(c, &columns)));
     }
@@ -139,7 +190,10 @@ pub(crate) fn select(bytes: &[u8]) -> String {
         2 => {
             let columns = sql_width(&sql);
             let other = vec!["NULL"; columns].join(", ");
-            sql.push_str(&format!(" {} SELECT {other}", c.of(&["UNION", "UNION ALL", "EXCEPT", "INTERSECT"])));
+            sql.push_str(&format!(
+                " {} SELECT {other}",
+                c.of(&["UNION", "UNION ALL", "EXCEPT", "INTERSECT"])
+            ));
         }
         _ => {}
     }
@@ -155,7 +209,19 @@ fn sql_width(sql: &str) -> usize {
 pub(crate) fn anything(bytes: &[u8]) -> String {
     let c = &mut Choices::new(bytes);
     let name = |c: &mut Choices<'_>| -> &'static str {
-        if c.below(5) == 0 { c.of(&["memory_events", "memory_checkpoints", "query_log", "query_errors", "sqlite_schema", "words_data", "sqlite_sequence"]) } else { c.of(NAMES) }
+        if c.below(5) == 0 {
+            c.of(&[
+                "memory_events",
+                "memory_checkpoints",
+                "query_log",
+                "query_errors",
+                "sqlite_schema",
+                "words_data",
+                "sqlite_sequence",
+            ])
+        } else {
+            c.of(NAMES)
+        }
     };
     let table = name(c);
     let or = c.of(&["", " OR REPLACE", " OR IGNORE", " OR ROLLBACK", " OR FAIL"]);
@@ -171,7 +237,10 @@ pub(crate) fn anything(bytes: &[u8]) -> String {
             format!("INSERT{or} INTO {table}({column}, {other}) VALUES ({one}, {two}), ({two}, {one})")
         }
         9 => format!("INSERT{or} INTO {table} SELECT * FROM {}", name(c)),
-        10 => format!("INSERT INTO {table}({column}) VALUES ({}) ON CONFLICT DO UPDATE SET {other} = excluded.{column}", c.of(LITERALS)),
+        10 => format!(
+            "INSERT INTO {table}({column}) VALUES ({}) ON CONFLICT DO UPDATE SET {other} = excluded.{column}",
+            c.of(LITERALS)
+        ),
         11 => format!("REPLACE INTO {table}({column}, {other}) SELECT {column}, {other} FROM {table}"),
         12..=15 => {
             let (value, test) = (expression(c, COLUMNS), expression(c, COLUMNS));
@@ -179,17 +248,88 @@ pub(crate) fn anything(bytes: &[u8]) -> String {
         }
         16 => format!("UPDATE{or} {table} SET {column} = {other} FROM {} AS f RETURNING *", name(c)),
         17 => format!("DELETE FROM {table} WHERE {}", expression(c, COLUMNS)),
-        18 => format!("{} {} {table}", c.of(&["DROP", "ALTER", "CREATE"]), c.of(&["TABLE", "VIEW", "INDEX", "TRIGGER"])),
-        19 => format!("CREATE {} x{} AS SELECT * FROM {table}", c.of(&["TABLE", "TEMP TABLE", "VIEW", "TABLE IF NOT EXISTS"]), c.below(3)),
+        18 => format!(
+            "{} {} {table}",
+            c.of(&["DROP", "ALTER", "CREATE"]),
+            c.of(&["TABLE", "VIEW", "INDEX", "TRIGGER"])
+        ),
+        19 => format!(
+            "CREATE {} x{} AS SELECT * FROM {table}",
+            c.of(&["TABLE", "TEMP TABLE", "VIEW", "TABLE IF NOT EXISTS"]),
+            c.below(3)
+        ),
         20 => format!("CREATE {}INDEX i{} ON {table}({column}, {other})", c.of(&["", "UNIQUE "]), c.below(3)),
         21 => {
-            let body = c.of(&["DELETE FROM notes", "UPDATE query_log SET ok = 1", "INSERT INTO memory_events(id) VALUES (1)", "SELECT 1"]);
-            format!("CREATE TRIGGER g{} {} {} ON {table} BEGIN {body}; END", c.below(3), c.of(&["BEFORE", "AFTER", "INSTEAD OF"]), c.of(&["INSERT", "UPDATE", "DELETE"]))
+            let body = c.of(&[
+                "DELETE FROM notes",
+                "UPDATE query_log SET ok = 1",
+                "INSERT INTO memory_events(id) VALUES (1)",
+                "SELECT 1",
+            ]);
+            format!(
+                "CREATE TRIGGER g{} {} {} ON {table} BEGIN {body}; END",
+                c.below(3),
+                c.of(&["BEFORE", "AFTER", "INSTEAD OF"]),
+                c.of(&["INSERT", "UPDATE", "DELETE"])
+            )
         }
-        22 => format!("PRAGMA {}", c.of(&["journal_mode = OFF", "writable_schema = 1", "user_version = 9", "table_info(notes)", "wal_checkpoint", "optimize", "query_only = 0", "incremental_vacuum", "integrity_check", "foreign_keys = 0", "recursive_triggers = 1", "page_size = 512", "application_id = 5"])),
-        23 => c.of(&["VACUUM", "VACUUM INTO '/tmp/indelible-never'", "ATTACH ':memory:' AS m", "DETACH main", "BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT s", "RELEASE s", "ANALYZE", "REINDEX", "SELECT 1; DELETE FROM notes", "", ";", "--", "EXPLAIN DELETE FROM notes", "EXPLAIN QUERY PLAN DELETE FROM notes", "VALUES (1), (2)"]).to_owned(),
-        24 => format!("INSERT INTO words({}) VALUES ({})", c.of(&["words", "body", "words, rank", "words, rowid, body"]), c.of(&["'rebuild'", "'delete-all'", "'optimize'", "'delete', 1, 'one two'", "'rank', 'bm25(10)'", "'one'"])),
-        _ => format!("WITH w AS (SELECT * FROM {table}) {} {table} {}", c.of(&["DELETE FROM", "INSERT INTO", "UPDATE"]), c.of(&["WHERE 1", "SELECT * FROM w", "SET id = 1", "DEFAULT VALUES"])),
+        22 => format!(
+            "PRAGMA {}",
+            c.of(&[
+                "journal_mode = OFF",
+                "writable_schema = 1",
+                "user_version = 9",
+                "table_info(notes)",
+                "wal_checkpoint",
+                "optimize",
+                "query_only = 0",
+                "incremental_vacuum",
+                "integrity_check",
+                "foreign_keys = 0",
+                "recursive_triggers = 1",
+                "page_size = 512",
+                "application_id = 5"
+            ])
+        ),
+        23 => c
+            .of(&[
+                "VACUUM",
+                "VACUUM INTO '/tmp/indelible-never'",
+                "ATTACH ':memory:' AS m",
+                "DETACH main",
+                "BEGIN",
+                "COMMIT",
+                "ROLLBACK",
+                "SAVEPOINT s",
+                "RELEASE s",
+                "ANALYZE",
+                "REINDEX",
+                "SELECT 1; DELETE FROM notes",
+                "",
+                ";",
+                "--",
+                "EXPLAIN DELETE FROM notes",
+                "EXPLAIN QUERY PLAN DELETE FROM notes",
+                "VALUES (1), (2)",
+            ])
+            .to_owned(),
+        24 => format!(
+            "INSERT INTO words({}) VALUES ({})",
+            c.of(&["words", "body", "words, rank", "words, rowid, body"]),
+            c.of(&[
+                "'rebuild'",
+                "'delete-all'",
+                "'optimize'",
+                "'delete', 1, 'one two'",
+                "'rank', 'bm25(10)'",
+                "'one'"
+            ])
+        ),
+        _ => format!(
+            "WITH w AS (SELECT * FROM {table}) {} {table} {}",
+            c.of(&["DELETE FROM", "INSERT INTO", "UPDATE"]),
+            c.of(&["WHERE 1", "SELECT * FROM w", "SET id = 1", "DEFAULT VALUES"])
+        ),
     };
     // Now and then a byte goes missing or comes twice.
     let mut text = sql;

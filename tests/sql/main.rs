@@ -35,7 +35,8 @@ fn statements_of_the_grammar_are_mostly_statements() {
     let desk = Desk::new();
     let (mut taken, mut distinct) = (0, std::collections::BTreeSet::new());
     for seed in 0..2000_u32 {
-        let bytes: Vec<u8> = (0..60_u32).map(|at| (seed.wrapping_mul(2_654_435_761).rotate_left(at) >> 13) as u8).collect();
+        let bytes: Vec<u8> =
+            (0..60_u32).map(|at| (seed.wrapping_mul(2_654_435_761).rotate_left(at) >> 13) as u8).collect();
         let sql = grammar::select(&bytes);
         taken += u32::from(desk.plain(&sql).is_ok());
         distinct.insert(sql);
