@@ -23,7 +23,10 @@ const HELLO: &str = concat!(
 
 fuzz_target!(|data: &[u8]| {
     // A toy that sleeps would make each run as long as it says.
-    if ["sleep", "stubborn", "ask"].iter().any(|tool| data.windows(tool.len()).any(|part| part == tool.as_bytes())) {
+    if ["sleep", "stubborn", "ask"]
+        .iter()
+        .any(|tool| data.windows(tool.len()).any(|part| part == tool.as_bytes()))
+    {
         return;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");

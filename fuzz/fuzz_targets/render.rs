@@ -34,11 +34,14 @@ fuzz_target!(|data: &[u8]| {
     let trailer = rendered.text.lines().last().unwrap_or_default();
     assert!(trailer.starts_with(&format!("# {} rows", rendered.rows)), "{}", rendered.text);
     assert!(rendered.text.len() - trailer.len() <= caps.max_result_bytes, "{}", rendered.text);
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(rendered.text.as_bytes());
+    let mut reader =
+        csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(rendered.text.as_bytes());
     assert!(reader.records().all(|record| record.is_ok()), "{}", rendered.text);
 
-    let rows: Vec<Vec<Value>> =
-        cells.chunks(width).map(|row| (0..width).map(|at| cell(row.get(at).copied().unwrap_or_default())).collect()).collect();
+    let rows: Vec<Vec<Value>> = cells
+        .chunks(width)
+        .map(|row| (0..width).map(|at| cell(row.get(at).copied().unwrap_or_default())).collect())
+        .collect();
     let table = markdown::table(&names, rows.iter().map(Vec::as_slice));
     // Names, a rule, a line for each row.
     assert_eq!(table.trim_end_matches('\n').split('\n').count(), rows.len() + 2, "{table}");

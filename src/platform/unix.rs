@@ -32,12 +32,10 @@ pub(super) fn may_make_files(folder: &Path) -> bool {
     access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "not every system has it")]
 pub(super) fn mode(found: &Metadata) -> Option<u32> {
     Some(found.mode() & 0o7777)
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "not every system has it")]
 pub(super) fn owner_and_self(found: &Metadata) -> Option<(u32, u32)> {
     Some((found.uid(), rustix::process::geteuid().as_raw()))
 }
