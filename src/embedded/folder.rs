@@ -70,9 +70,5 @@ impl Folder {
 
 /// Makes a folder and those above it, for their owner alone.
 pub(super) fn private_folder(path: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
+    crate::platform::folders(0o700).recursive(true).create(path)
 }

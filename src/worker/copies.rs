@@ -3,7 +3,7 @@
 //! It keeps the time and passes cancellation on, and does not know how a file is copied. One process, one
 //! order: there is nothing to keep for the next.
 
-use super::child::{Worker, receive};
+use super::child::receive;
 use super::pool::{COMMIT_GRACE, JobError, Pool};
 use super::protocol::{FromWorker, Order};
 use crate::error::{ErrorCode, ToolError};
@@ -34,7 +34,7 @@ impl Pool {
     ) -> Result<SnapshotDone, ToolError> {
         let failed = |words: String| ToolError::new(ErrorCode::SnapshotFailed, words);
         let mut worker =
-            Worker::spawn().map_err(|error| failed(format!("a worker cannot be started: {error}")))?;
+            self.nursery.spawn().map_err(|error| failed(format!("a worker cannot be started: {error}")))?;
         let order = Order::Snapshot(request);
         let made = worker.order(&order);
         // Dropping the worker kills it; what it leaves has a temporary name and is swept later.
@@ -66,7 +66,7 @@ impl Pool {
         cancel: &CancellationToken,
     ) -> Result<Restored, JobError> {
         let lost = |words: String| JobError::Lost(format!("the process that restores {words}"));
-        let mut worker = Worker::spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
+        let mut worker = self.nursery.spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
         let order = Order::Restore(Box::new(request));
         let first = tokio::select! {
             biased;
@@ -113,7 +113,7 @@ impl Pool {
         cancel: &CancellationToken,
     ) -> Result<Vec<SnapshotEntry>, JobError> {
         let lost = |words: String| JobError::Lost(format!("the process that looks at snapshots {words}"));
-        let mut worker = Worker::spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
+        let mut worker = self.nursery.spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
         let order = Order::Snapshots(listing);
         let message = tokio::select! {
             message = worker.order(&order) => message,

@@ -5,7 +5,9 @@
 
 use super::child::{Worker, encoded, receive};
 use super::narrowed::Narrowed;
+use super::nursery::Nursery;
 use super::protocol::{Answer, FromWorker, Job, Order, Setup, ToWorker, Work};
+use super::unsent::Unsent;
 use crate::error::ErrorCode;
 use crate::policy::Narrowing;
 use crate::sqlite::fault::Fault;
@@ -16,8 +18,6 @@ use std::sync::Mutex as StdMutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::io::AsyncWriteExt;
-use tokio::process::ChildStdin;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -72,6 +72,7 @@ pub struct Pool {
     idle: StdMutex<Vec<Worker>>,
     writer: Mutex<Option<Worker>>,
     pub(super) closing: CancellationToken,
+    pub(super) nursery: Nursery,
 }
 
 /// The terms of one job.
@@ -99,6 +100,7 @@ impl Pool {
             idle: StdMutex::default(),
             writer: Mutex::new(None),
             closing: CancellationToken::new(),
+            nursery: Nursery::new(),
         }
     }
 
@@ -170,7 +172,9 @@ impl Pool {
     }
 
     async fn start(&self, writes: bool) -> Result<Worker, JobError> {
-        let mut worker = Worker::spawn()
+        let mut worker = self
+            .nursery
+            .spawn()
             .map_err(|error| JobError::Lost(format!("a worker cannot be started: {error}")))?;
         let told = self.narrowed.tell();
         worker.narrowing_changes = told.changes;
@@ -184,7 +188,10 @@ impl Pool {
         };
         let order = Order::Jobs(setup);
         match tokio::time::timeout(START_GRACE, worker.order(&order)).await {
-            Ok(Ok(Some(FromWorker::Ready(Ok(()))))) => Ok(worker),
+            Ok(Ok(Some(FromWorker::Ready(Ok(confined))))) => {
+                self.nursery.note(&confined);
+                Ok(worker)
+            }
             Ok(Ok(Some(FromWorker::Ready(Err(error))))) => {
                 let words = format!("a worker cannot open the database: {}", error.message);
                 Err(JobError::Fault(Fault::error(error.code, words)))
@@ -251,36 +258,6 @@ impl Pool {
                 }
             }
         }
-    }
-}
-
-/// Frames on their way to a worker.
-struct Unsent {
-    bytes: Vec<u8>,
-    sent: usize,
-}
-
-impl Unsent {
-    fn new(bytes: Vec<u8>) -> Self {
-        Self { bytes, sent: 0 }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
-    fn push(&mut self, frame: Vec<u8>) {
-        self.bytes.extend_from_slice(&frame);
-    }
-
-    /// Sends a part. Safe to drop half-way: what was taken by the pipe is counted before anything waits.
-    async fn send(&mut self, input: &mut ChildStdin) -> io::Result<()> {
-        let rest = self.bytes.get(self.sent..).unwrap_or_default();
-        self.sent += input.write(rest).await?;
-        if self.sent >= self.bytes.len() {
-            *self = Self::new(Vec::new());
-        }
-        Ok(())
     }
 }
 

@@ -9,6 +9,8 @@ use crate::error::ToolError;
 use crate::policy::Narrowing;
 use crate::render::{Caps, DatumRows};
 use crate::results::PlanStep;
+use crate::sandbox::Confined;
+use crate::sandbox::attempt::{Attempt, Ground};
 use crate::sqlite::compile::Compilation;
 use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
 use crate::sqlite::fault::Fault;
@@ -39,6 +41,8 @@ pub enum Order {
     Restore(Box<RestoreRequest>),
     /// List the snapshots and end.
     Snapshots(Listing),
+    /// Be confined as for these jobs, try what must be denied, and end.
+    Attempts(Setup, Ground),
 }
 
 /// What a worker for jobs opens, and how.
@@ -79,8 +83,8 @@ pub enum ToWorker {
 /// From a worker to the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FromWorker {
-    /// The file is open; or why it is not.
-    Ready(Result<(), ToolError>),
+    /// The file is open, and the worker confined so far; or why it is not.
+    Ready(Result<Confined, ToolError>),
     /// What of the policy file finds nothing in the database, for the server's log.
     Notes(Vec<String>),
     /// The snapshot that was ordered, or why there is none.
@@ -89,6 +93,8 @@ pub enum FromWorker {
     Restored(Result<Box<Restored>, ToolError>),
     /// The list that was ordered.
     Snapshots(Result<Vec<SnapshotEntry>, ToolError>),
+    /// How far the worker is confined, and what came of the attempts.
+    Attempts(Confined, Vec<Attempt>),
     /// The job waits for another process's lock; its own time stands still.
     Waiting {
         /// The job's number.

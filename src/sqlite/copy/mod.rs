@@ -105,6 +105,14 @@ pub fn default_folder(database: &Path) -> PathBuf {
     with_ending(database.as_os_str(), ".snapshots").into()
 }
 
+/// Makes the folder for snapshots, private, if there is none.
+///
+/// # Errors
+/// [`ErrorCode::SnapshotFailed`], naming the folder and the cause.
+pub fn make_folder(folder: &Path) -> Result<(), ToolError> {
+    folder::make(folder)
+}
+
 /// Removes what copies that were killed have left in the folder of the snapshots, if nobody makes one just now. It
 /// opens no database.
 pub fn sweep(database: &Path, folder: &Path) {
