@@ -139,7 +139,7 @@ fn a_damaged_file_costs_errors_and_neither_the_server_nor_a_byte() {
         let before = bytes(bench.path());
         let ran = survive(bench.path(), way, TABLES, &told);
         if way != Way::Memory {
-            assert_eq!(bytes(bench.path()) == before, true, "{told}: somebody wrote");
+            assert!(bytes(bench.path()) == before, "{told}: somebody wrote");
         }
         served += usize::from(ran.served);
         failed += ran.failed;

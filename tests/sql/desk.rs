@@ -192,10 +192,12 @@ impl Desk {
         let mut rows = statement.query([])?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
-            let value = |at| match row.get_ref(at)? {
-                // Bytes that are no text are shown with a mark in their place.
-                ValueRef::Text(text) => Ok(Value::Text(String::from_utf8_lossy(text).into_owned())),
-                other => Ok(other.into()),
+            let value = |at: usize| -> rusqlite::Result<Value> {
+                match row.get_ref(at)? {
+                    // Bytes that are no text are shown with a mark in their place.
+                    ValueRef::Text(text) => Ok(Value::Text(String::from_utf8_lossy(text).into_owned())),
+                    _ => row.get(at),
+                }
             };
             found.push((0..width).map(value).collect::<rusqlite::Result<_>>()?);
         }
