@@ -22,7 +22,10 @@ fn every_page_size_and_encoding_is_read_and_written() {
             .is(&format!("a,n\n\"{text}\",{}\n# 1 rows", text.chars().count()));
         client.call("append_event", json!({"content": text})).ok();
         client.call("verify_chain", json!({})).ok().has("\"ok\":true");
-        client.call("search_text", json!({"pattern": "世界"})).ok().has("世界");
+        client
+            .call("search_text", json!({"pattern": "世界", "table": "t", "columns": ["a"]}))
+            .ok()
+            .has("世界");
         let snapshot = client.destroy("DELETE FROM t").snapshot();
         let name = snapshot.file_name().unwrap().to_str().unwrap().to_owned();
         client.call("restore_snapshot", json!({"name": name, "reason": "a test"})).ok();

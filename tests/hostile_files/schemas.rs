@@ -187,11 +187,11 @@ fn schemas_that_mean_harm_do_none() {
         }
         for way in Way::ALL {
             let bench = made(&case);
-            let (before, content) = (bytes(bench.path()), bench.query("SELECT group_concat(name || ifnull(sql, '')) FROM sqlite_schema WHERE name NOT LIKE 'memory%' AND name NOT LIKE 'query%'"));
+            let (before, content) = (bytes(bench.path()), bench.query("SELECT group_concat(name || ifnull(sql, '')) FROM sqlite_schema WHERE tbl_name NOT LIKE 'memory%' AND tbl_name NOT LIKE 'query%'"));
             let ran = survive(bench.path(), way, &case.2, &format!("{}, {way:?}", case.0));
             assert!(ran.served, "{}, {way:?}: nothing is wrong with the file itself", case.0);
             if way == Way::Memory {
-                let after = bench.query("SELECT group_concat(name || ifnull(sql, '')) FROM sqlite_schema WHERE name NOT LIKE 'memory%' AND name NOT LIKE 'query%'");
+                let after = bench.query("SELECT group_concat(name || ifnull(sql, '')) FROM sqlite_schema WHERE tbl_name NOT LIKE 'memory%' AND tbl_name NOT LIKE 'query%'");
                 assert_eq!(after, content, "{}: no definition came or went", case.0);
                 assert_eq!(
                     bench.query("SELECT count(*) FROM memory_events"),
