@@ -211,3 +211,12 @@ fn a_profile_takes_its_own_place_and_says_what_it_misses() {
         assert!(line.contains("this command works on one database"), "{flags:?} {line}");
     }
 }
+
+#[test]
+fn tools_and_policy_are_shown_without_a_data_folder() {
+    for (command, expected) in [("tools", "state_look"), ("policy", "policy sha256")] {
+        let (status, said, wrong) = Server::bare().flags(&[command, "--profile", "primitives"]).run();
+        assert_eq!(status, 0, "{command} {wrong}");
+        assert!(said.contains(expected), "{command} {said}");
+    }
+}
