@@ -9,9 +9,10 @@ use crate::audit::AuditRow;
 use crate::chain::{self, GENESIS};
 use crate::error::{ErrorCode, StartError, ToolError};
 use crate::sqlite::checkup::companion;
-use crate::sqlite::{bootstrap, diagnose, open, tables};
+use crate::sqlite::identity::Opened;
+use crate::sqlite::ledger_guard::read_and_insert;
+use crate::sqlite::{bootstrap, diagnose, open};
 use rusqlite::config::DbConfig;
-use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::{Connection, OptionalExtension};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -59,6 +60,7 @@ pub struct Ledger {
     connection: Connection,
     /// In WAL mode: the WAL.
     wal: Option<PathBuf>,
+    opened: Opened,
     power_safe: bool,
 }
 
@@ -78,7 +80,16 @@ impl Ledger {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, false).map_err(start_error)?;
         connection.authorizer(Some(read_and_insert)).map_err(start_error)?;
         let wal = (mode == "wal").then(|| companion(path, "-wal"));
-        Ok(Self { connection, wal, power_safe: true })
+        let opened = Opened::of(path, wal.as_deref()).map_err(|error| {
+            StartError::failure(format!("cannot open the database `{}`: {error}", path.display()))
+        })?;
+        Ok(Self { connection, wal, opened, power_safe: true })
+    }
+
+    /// The file, to see whether it is still there.
+    #[must_use]
+    pub fn opened(&self) -> &Opened {
+        &self.opened
     }
 
     /// The file that commits go into which are not power-safe; none if they all are.
@@ -94,10 +105,11 @@ impl Ledger {
     /// never tears the database.
     ///
     /// # Errors
-    /// The lock was not to be had, or SQLite cannot write.
+    /// The file is gone, the lock was not to be had, or SQLite cannot write.
     pub fn batch(&mut self, wait: Duration, power_safe: bool) -> Result<Batch<'_>, LedgerError> {
+        self.opened.check().map_err(|error| LedgerError { reach: Reach::Batch, error })?;
         self.begin(wait, power_safe).map_err(|error| batch_error("nothing was written", &error))?;
-        Ok(Batch { connection: &self.connection, head: None, open: true })
+        Ok(Batch { connection: &self.connection, opened: Some(&self.opened), head: None, open: true })
     }
 
     /// The newest audit row of a session, 0 if there is none: how one learns whether a write worker
@@ -155,6 +167,7 @@ impl Ledger {
 #[derive(Debug)]
 pub struct Batch<'a> {
     connection: &'a Connection,
+    opened: Option<&'a Opened>,
     /// The chain's end, read under this transaction's lock: other processes append too.
     head: Option<Head>,
     open: bool,
@@ -169,7 +182,7 @@ struct Head {
 impl<'a> Batch<'a> {
     /// A part of a transaction that somebody else began and ends.
     pub(super) fn within(connection: &'a Connection) -> Self {
-        Self { connection, head: None, open: false }
+        Self { connection, opened: None, head: None, open: false }
     }
 }
 
@@ -250,8 +263,11 @@ impl Batch<'_> {
     /// Makes everything in the batch last.
     ///
     /// # Errors
-    /// SQLite's; then nothing of it was written.
+    /// The file is gone, or SQLite's; then nothing of it was written.
     pub fn commit(mut self) -> Result<(), LedgerError> {
+        if let Some(Err(error)) = self.opened.map(Opened::check) {
+            return Err(LedgerError { reach: Reach::Batch, error });
+        }
         run(self.connection, "COMMIT").map_err(|error| batch_error("nothing was written", &error))?;
         self.open = false;
         Ok(())
@@ -383,30 +399,4 @@ fn next_id(last: i64) -> Result<i64, WriteFault> {
 
 fn batch_error(doing: &str, error: &rusqlite::Error) -> LedgerError {
     LedgerError { reach: Reach::Batch, error: diagnose::tool_error(doing, error) }
-}
-
-/// What a write worker may do while it inserts the audit row: the same, and look through a table whose
-/// deferred foreign key points at the log; the worker enforces foreign keys.
-pub(super) fn may_write_audit(context: &AuthContext<'_>) -> Authorization {
-    match (context.accessor, context.action) {
-        (None, AuthAction::Read { .. }) => Authorization::Allow,
-        _ => read_and_insert(*context),
-    }
-}
-
-/// Reading and inserting, in the server's tables. Through a trigger only reading, and only through the
-/// server's own.
-pub(super) fn read_and_insert(context: AuthContext<'_>) -> Authorization {
-    let ours = |table: &str| tables::TABLES.iter().any(|name| name.eq_ignore_ascii_case(table));
-    let allowed = match (context.accessor, context.action) {
-        (_, AuthAction::Select) => true,
-        (None, AuthAction::Read { table_name, .. } | AuthAction::Insert { table_name }) => ours(table_name),
-        (None, AuthAction::Transaction { .. } | AuthAction::Savepoint { .. }) => true,
-        (None, AuthAction::Pragma { pragma_name, .. }) => pragma_name == "synchronous",
-        (Some(trigger), AuthAction::Read { table_name, .. }) => {
-            ours(table_name) && tables::TRIGGERS.iter().flatten().any(|object| object.name == trigger)
-        }
-        _ => false,
-    };
-    if allowed { Authorization::Allow } else { Authorization::Deny }
 }

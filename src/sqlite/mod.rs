@@ -15,9 +15,10 @@
 //!   insert into a full-text table asks for
 //!
 //! The server's own connections, fixed SQL only:
-//! - [`open`], [`diagnose`]: opening, and what is wrong with a file that cannot be served
+//! - [`open`], [`diagnose`], [`identity`]: opening, what is wrong with a file that cannot be served, and whether the
+//!   file is still the one that was opened
 //! - [`tables`], [`bootstrap`], [`stored_sql`]: the server's tables: what they must look like, how they come to be
-//! - [`ledger`]: the writing connection: events, checkpoints, audit rows
+//! - [`ledger`], `ledger_guard`: the writing connection: events, checkpoints, audit rows
 //! - [`readout`]: the reading connection: one consistent view of events and checkpoints
 //! - snapshots: [`mod@copy`] makes them, [`restore`] lists them and brings one back
 //! - [`checkup`], [`header`]: what a file holds and whether it is sound, for `indelible doctor`
@@ -37,10 +38,12 @@ pub mod guard;
 pub mod header;
 mod heard;
 pub mod hiding;
+pub mod identity;
 pub mod introspect;
 mod judge;
 mod judged;
 pub mod ledger;
+mod ledger_guard;
 pub mod music_store;
 pub mod next_step;
 pub mod objects;

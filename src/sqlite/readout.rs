@@ -9,6 +9,7 @@ use crate::chain::resume::{ResumeCheckpoint, ResumeEvent, ResumeText};
 use crate::chain::{ChainVerifier, Pins, Verdict};
 use crate::error::{ErrorCode, StartError, ToolError};
 use crate::render::{Caps, Flow};
+use crate::sqlite::identity::Opened;
 use crate::sqlite::rows::{cell, checkpoint_of, event_of};
 use crate::sqlite::tables::{self, SchemaFault};
 use crate::sqlite::{diagnose, open};
@@ -68,6 +69,7 @@ pub struct ResumeChoice {
 #[derive(Debug)]
 pub struct Readout {
     connection: Connection,
+    opened: Option<Opened>,
 }
 
 impl Readout {
@@ -77,7 +79,9 @@ impl Readout {
     /// Exit status 1: the file cannot be read.
     pub fn open(path: &Path, busy_timeout: Duration) -> Result<Self, StartError> {
         let connection = open::for_reading(path, busy_timeout)?;
-        Self::over(connection).map_err(|error| diagnose::sqlite_error(path, &error))
+        let opened = Opened::of(path, None).ok();
+        let readout = Self::over(connection).map_err(|error| diagnose::sqlite_error(path, &error))?;
+        Ok(Self { opened, ..readout })
     }
 
     /// Reads over a connection that is open already, and keeps it to reading.
@@ -86,7 +90,7 @@ impl Readout {
     /// SQLite's.
     pub(super) fn over(mut connection: Connection) -> rusqlite::Result<Self> {
         connection.authorizer(Some(only_reading))?;
-        Ok(Self { connection })
+        Ok(Self { connection, opened: None })
     }
 
     /// Checks every event and every checkpoint.
@@ -141,6 +145,9 @@ impl Readout {
     }
 
     fn in_one_view<T>(&self, read: impl FnOnce(&View<'_>) -> Result<T, ReadFault>) -> Result<T, ToolError> {
+        if let Some(opened) = &self.opened {
+            opened.look()?;
+        }
         let result = self.view().and_then(|view| read(&view));
         if !self.connection.is_autocommit()
             && let Err(error) = self.connection.execute_batch("ROLLBACK")

@@ -20,6 +20,7 @@ mod writer;
 
 use crate::audit::AuditRow;
 use crate::error::{ErrorCode, StartError, ToolError};
+use crate::sqlite::identity::Opened;
 pub use crate::sqlite::ledger::Appended;
 use crate::sqlite::ledger::{Ledger, MAX_TEXT_BYTES};
 use queue::{Append, AuditMaker, Job, Queue, Text};
@@ -61,6 +62,7 @@ pub struct Store {
     settler: tokio::task::JoinHandle<()>,
     session: String,
     busy_timeout: Duration,
+    opened: Opened,
 }
 
 #[derive(Debug)]
@@ -79,6 +81,7 @@ impl Store {
     /// Exit status 1: the file cannot be served.
     pub fn open(settings: StoreSettings) -> Result<Self, StartError> {
         let ledger = Ledger::open(&settings.path, settings.busy_timeout)?;
+        let opened = ledger.opened().clone();
         let queue = Arc::new(Queue::default());
         let settling = Arc::new(Settling::new(ledger.unsynced()));
         let writer =
@@ -86,7 +89,20 @@ impl Store {
         let shared = Arc::new(Shared { queue, turn: Arc::default(), writer, wake: Notify::new() });
         let gatherer = tokio::spawn(gather(Arc::clone(&shared)));
         let settler = tokio::spawn(settling::settle(settling));
-        Ok(Self { shared, gatherer, settler, session: settings.session, busy_timeout: settings.busy_timeout })
+        Ok(Self {
+            shared,
+            gatherer,
+            settler,
+            session: settings.session,
+            busy_timeout: settings.busy_timeout,
+            opened,
+        })
+    }
+
+    /// The file, to see whether it is still there.
+    #[must_use]
+    pub fn opened(&self) -> &Opened {
+        &self.opened
     }
 
     /// The id of this server run.

@@ -9,6 +9,7 @@ use super::protocol::{Answer, FromWorker, Job, Order, Setup, ToWorker, Work};
 use crate::error::{ErrorCode, ToolError};
 use crate::policy::Narrowing;
 use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
+use crate::sqlite::diagnose::io_hint;
 use crate::sqlite::fault::Fault;
 use crate::sqlite::restore::{Listing, RestoreRequest, Restored, SnapshotEntry};
 use crate::sqlite::watch::Stop;
@@ -165,8 +166,8 @@ impl Pool {
         cancel: &CancellationToken,
     ) -> Result<SnapshotDone, ToolError> {
         let failed = |words: String| ToolError::new(ErrorCode::SnapshotFailed, words);
-        let mut worker =
-            Worker::spawn().map_err(|error| failed(format!("a worker cannot be started: {error}")))?;
+        let mut worker = Worker::spawn()
+            .map_err(|error| failed(format!("a worker cannot be started: {error}{}", io_hint(&error))))?;
         let order = Order::Snapshot(request);
         let made = worker.order(&order);
         // Dropping the worker kills it; what it leaves has a temporary name and is swept later.
@@ -192,7 +193,8 @@ impl Pool {
         cancel: &CancellationToken,
     ) -> Result<Restored, JobError> {
         let lost = |words: String| JobError::Lost(format!("the process that restores {words}"));
-        let mut worker = Worker::spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
+        let mut worker = Worker::spawn()
+            .map_err(|error| lost(format!("cannot be started: {error}{}", io_hint(&error))))?;
         let order = Order::Restore(Box::new(request));
         let first = tokio::select! {
             biased;
@@ -227,7 +229,8 @@ impl Pool {
         cancel: &CancellationToken,
     ) -> Result<Vec<SnapshotEntry>, JobError> {
         let lost = |words: String| JobError::Lost(format!("the process that looks at snapshots {words}"));
-        let mut worker = Worker::spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
+        let mut worker = Worker::spawn()
+            .map_err(|error| lost(format!("cannot be started: {error}{}", io_hint(&error))))?;
         let order = Order::Snapshots(listing);
         let message = tokio::select! {
             message = worker.order(&order) => message,
@@ -255,8 +258,9 @@ impl Pool {
     }
 
     async fn start(&self, writes: bool) -> Result<Worker, JobError> {
-        let mut worker = Worker::spawn()
-            .map_err(|error| JobError::Lost(format!("a worker cannot be started: {error}")))?;
+        let mut worker = Worker::spawn().map_err(|error| {
+            JobError::Lost(format!("a worker cannot be started: {error}{}", io_hint(&error)))
+        })?;
         let told = self.narrowed.tell();
         worker.narrowing_changes = told.changes;
         let setup = Setup {
