@@ -12,7 +12,7 @@ use indelible::error::{EXIT_UNREADABLE, StartError};
 use indelible::logging;
 use indelible::outcome::CallContext;
 use indelible::server::Service;
-use indelible::spec::model::Defaults;
+use indelible::spec::model::{Defaults, Serves};
 use indelible::sqlite::restore::{Restored, Shown, SnapshotEntry};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ impl Program for ToyProgram {
             max_result_bytes: 32_768,
             max_cell_chars: 2000,
         };
-        Ok(vec![Profile { id: "toys".to_owned(), defaults, only_reads: false }])
+        Ok(vec![Profile { id: "toys".to_owned(), defaults, only_reads: false, serves: Serves::Database }])
     }
 
     async fn open(&self, settings: &Settings) -> Result<Arc<Toy>, StartError> {

@@ -229,6 +229,10 @@ fn outcome(result: Result<Reply, ToolError>, errors: ErrorStyle) -> Outcome {
             ErrorStyle::Coded => {
                 Outcome::failure(error.code, format!("[{}] {}", error.code.as_str(), error.message))
             }
+            ErrorStyle::LowerCoded => {
+                let code = error.code.as_str().to_ascii_lowercase();
+                Outcome::failure(error.code, format!("[{code}] {}", error.message))
+            }
         },
     }
 }

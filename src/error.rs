@@ -61,6 +61,24 @@ pub enum ErrorCode {
     SnapshotFailed,
     /// A person was to be asked and did not agree, or could not be asked.
     Declined,
+    /// No such primitive, key, file, job, memory, secret or object.
+    NotFound,
+    /// Several primitives would fit, and the call names none.
+    AmbiguousPrimitive,
+    /// The primitive, or the value in it, is of another type than the call needs.
+    WrongType,
+    /// A condition of the call does not hold: nothing was changed.
+    PreconditionFailed,
+    /// Somebody else has changed what the call builds on, or the name is taken.
+    Conflict,
+    /// The job is leased by somebody else by now, or done.
+    LeaseLost,
+    /// The key that the client came with does not allow the tool.
+    ForbiddenTool,
+    /// What was given, or what would come back, is larger than the limits allow.
+    TooLarge,
+    /// A person has paused the primitive.
+    Paused,
     /// Anything else SQLite reports, in its own words.
     SqlError,
 }
@@ -87,6 +105,15 @@ impl ErrorCode {
         Self::WorkerLost,
         Self::SnapshotFailed,
         Self::Declined,
+        Self::NotFound,
+        Self::AmbiguousPrimitive,
+        Self::WrongType,
+        Self::PreconditionFailed,
+        Self::Conflict,
+        Self::LeaseLost,
+        Self::ForbiddenTool,
+        Self::TooLarge,
+        Self::Paused,
         Self::SqlError,
     ];
 
@@ -113,6 +140,15 @@ impl ErrorCode {
             Self::WorkerLost => "WORKER_LOST",
             Self::SnapshotFailed => "SNAPSHOT_FAILED",
             Self::Declined => "DECLINED",
+            Self::NotFound => "NOT_FOUND",
+            Self::AmbiguousPrimitive => "AMBIGUOUS_PRIMITIVE",
+            Self::WrongType => "WRONG_TYPE",
+            Self::PreconditionFailed => "PRECONDITION_FAILED",
+            Self::Conflict => "CONFLICT",
+            Self::LeaseLost => "LEASE_LOST",
+            Self::ForbiddenTool => "FORBIDDEN_TOOL",
+            Self::TooLarge => "TOO_LARGE",
+            Self::Paused => "PAUSED",
             Self::SqlError => "SQL_ERROR",
         }
     }

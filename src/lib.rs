@@ -7,14 +7,14 @@
 //! - [`error`], [`os_path`], [`spec`]: errors and exit statuses; paths in messages; the YAML model, its checks and diagnostics
 //! - `codegen`: spec to text, for build.rs and tests
 //! - [`config`], [`generated`], [`policy`], [`chain`], [`clients`], [`render`], [`results`], [`search`], [`surface`],
-//!   [`overlay`], [`audit`], [`confirm`], [`outcome`]: settings resolved once; what the build made of the YAML files;
+//!   [`overlay`], [`audit`], [`confirm`], [`outcome`], [`state`]: settings resolved once; what the build made of the YAML files;
 //!   verdicts over what a statement does; the memory's hashes; settings of MCP clients; CSV; patterns and
 //!   snippets; the active tools, files laid over them and their arguments; a call's log row, its question to a
-//!   person, its surroundings and outcome
+//!   person, its surroundings and outcome; what primitives can do, as traits
 //! - [`sqlite`]: the only place that opens a connection
-//! - [`worker`]: the processes that agent SQL runs in
-//! - [`store`], [`handlers`], [`policy_file`], [`app`]: the server's own tables; one file per family of tools; the user's
-//!   policy file; what ties them
+//! - [`worker`], [`embedded`]: the processes that agent SQL runs in; primitives in SQLite files
+//! - [`store`], [`handlers`], [`policy_file`], [`app`], [`primitives`]: the server's own tables; one file per family of
+//!   tools; the user's policy file; what ties them; a group of primitives and its tools
 //! - [`server`]: the only place that names rmcp
 //! - [`logging`], [`cli`], [`demo`], [`doctor`], [`bundle`], [`program`]: what goes to stderr; subcommands
 //!
@@ -30,6 +30,7 @@ pub mod config;
 pub mod confirm;
 pub mod demo;
 pub mod doctor;
+pub mod embedded;
 pub mod error;
 pub mod generated;
 pub mod handlers;
@@ -39,6 +40,7 @@ pub mod outcome;
 pub mod overlay;
 pub mod policy;
 pub mod policy_file;
+pub mod primitives;
 pub mod program;
 pub mod render;
 pub mod results;
@@ -46,6 +48,7 @@ pub mod search;
 pub mod server;
 pub mod spec;
 pub mod sqlite;
+pub mod state;
 pub mod store;
 pub mod surface;
 pub mod worker;

@@ -2,10 +2,15 @@
 //!
 //! It binds `cli/` to [`App`]; it parses no flags and prints nothing.
 
+mod served;
+
+pub use served::Served;
+
 use crate::app::{App, profile_writes, surface_settings};
 use crate::cli::{PolicyQuestion, Program, ToolLine, ToolsReport, Verdict};
-use crate::config::{Profile, Resolved, Settings};
+use crate::config::{Primitives, Profile, Resolved, Settings};
 use crate::doctor::{self, Report};
+use crate::embedded::Embedded;
 use crate::error::{EXIT_UNREADABLE, StartError};
 use crate::handlers::restore::RestoreInput;
 use crate::outcome::{
@@ -14,10 +19,14 @@ use crate::outcome::{
 use crate::overlay::{self, Effective};
 use crate::policy_file::explain::explain;
 use crate::policy_file::{self, report};
+use crate::primitives::GroupServer;
 use crate::server::{SHUTDOWN_TIME, Service};
 use crate::spec::model::ProfileSpec;
 use crate::sqlite::restore::{self, Listing, Restored, Shown, SnapshotEntry};
 use crate::sqlite::weigh::Weigher;
+use crate::state::clock::{Clock, SystemClock};
+use crate::state::store::Store;
+use crate::store::audit_log::AuditLog;
 use crate::store::reader::{Reader, Reading};
 use crate::surface::{Surface, built_in_manifest};
 use serde_json::{Map, Value};
@@ -41,7 +50,7 @@ enum Said {
 }
 
 impl Program for Indelible {
-    type Service = App;
+    type Service = Served;
 
     fn profiles(&self, overlays: &[PathBuf], served: Option<&str>) -> Result<Vec<Profile>, StartError> {
         let manifest = effective(overlays, served)?.manifest;
@@ -49,13 +58,16 @@ impl Program for Indelible {
             id: profile.id.clone(),
             defaults: profile.defaults.clone(),
             only_reads: !profile_writes(&manifest, &profile.id),
+            serves: profile.serves,
         };
         Ok(manifest.profiles.iter().map(profile).collect())
     }
 
-    async fn open(&self, settings: &Settings) -> Result<Arc<App>, StartError> {
-        let effective = effective(&settings.tools, Some(&settings.profile))?;
-        App::open(effective, settings.clone()).await.map(Arc::new)
+    async fn open(&self, settings: &Settings) -> Result<Arc<Served>, StartError> {
+        Ok(Arc::new(match &settings.primitives {
+            None => Served::Database(Box::new(self.open_database(settings).await?)),
+            Some(place) => Served::Group(Box::new(open_group(settings, place).await?)),
+        }))
     }
 
     async fn tools_report(&self, settings: &Settings, compile: bool) -> Result<ToolsReport, StartError> {
@@ -126,7 +138,7 @@ impl Program for Indelible {
             let message = format!("the database `{}` does not exist", settings.db.display());
             return Err(StartError::failure(message));
         }
-        let app = self.open(settings).await?;
+        let app = self.open_database(settings).await?;
         let input = RestoreInput { name: name.to_owned(), reason: reason.to_owned() };
         let restored = app.restore(input, context).await;
         let _ = tokio::time::timeout(SHUTDOWN_TIME, app.shutdown()).await;
@@ -186,6 +198,29 @@ impl Program for Indelible {
         crate::worker::process::run()
             .map_err(|error| StartError::failure(format!("the worker lost its server: {error}")))
     }
+}
+
+impl Indelible {
+    async fn open_database(&self, settings: &Settings) -> Result<App, StartError> {
+        let effective = effective(&settings.tools, Some(&settings.profile))?;
+        App::open(effective, settings.clone()).await
+    }
+}
+
+/// Opens the data folder and the one group that stdin and stdout serve.
+async fn open_group(settings: &Settings, place: &Primitives) -> Result<GroupServer, StartError> {
+    let Some(name) = &place.group else {
+        return Err(StartError::usage("no group: give --group NAME, or set INDELIBLE_GROUP"));
+    };
+    let manifest = effective(&settings.tools, Some(&settings.profile))?.manifest;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let store: Arc<dyn Store> = Arc::new(Embedded::open(&place.data, Arc::clone(&clock))?);
+    let opened = store.catalog().group(name, true).await;
+    let group = opened.map_err(|error| StartError::failure(error.message))?;
+    let log = settings.audit_log.as_ref();
+    let log = log.map(|path| AuditLog::open(path, &place.data.join("catalog.db"))).transpose()?;
+    let words = surface_settings(settings);
+    GroupServer::new(&manifest, settings.clone(), words, group, store, clock, log.map(Arc::new))
 }
 
 /// The built-in tools with overlay files over them.

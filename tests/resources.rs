@@ -300,10 +300,14 @@ fn a_structure_larger_than_a_result_is_cut() {
     let prompt =
         result(&mut client, "prompts/get", json!({"name": "analyse-table", "arguments": {"table": "wide"}}));
     let text = prompt["messages"][0]["content"]["text"].as_str().unwrap();
-    assert!(text.len() < 6500 && text.contains("...\n```\n"), "{} {text}", text.len());
+    let structure = text.split_once("```json\n").unwrap().1.split_once("\n```").unwrap().0;
+    let structure: Value = serde_json::from_str(structure).unwrap();
+    assert_eq!((&structure["truncated"], &structure["sql"]), (&json!("max_output_bytes"), &Value::Null));
+    assert!(text.len() < 6500 && structure["columns"].as_array().unwrap().len() > 20, "{}", text.len());
     // The resource is for programs and comes whole.
     let detail: Value = serde_json::from_str(&read(&mut client, "sqlite://table/wide").1).unwrap();
     assert_eq!(detail["columns"].as_array().unwrap().len(), 1900);
+    assert_eq!(detail["truncated"], Value::Null);
 }
 
 #[test]

@@ -187,11 +187,12 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
         Ok(resolved)
     };
     let settings = || resolved().map(|resolved| resolved.settings);
+    let database = || resolved().and_then(of_database);
     match cli.command {
         None => serve::serve(program, &settings()?),
         Some(Command::Call { tool, arguments }) => call::call(program, &settings()?, &tool, &arguments),
         Some(Command::Verify { expect_head }) => {
-            verify::verify(program, &settings()?, expect_head.as_deref())
+            verify::verify(program, &database()?.settings, expect_head.as_deref())
         }
         Some(Command::Policy { command, json }) => {
             policy::policy(program, &cli.raw, environment, command, json)
@@ -199,8 +200,8 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
         Some(Command::Tools { format, command }) => {
             tools::tools(program, &cli.raw, environment, format, command)
         }
-        Some(Command::Snapshots { action }) => snapshots::snapshots(program, &settings()?, action),
-        Some(Command::Doctor { json }) => doctor::doctor(program, &resolved()?, json),
+        Some(Command::Snapshots { action }) => snapshots::snapshots(program, &database()?.settings, action),
+        Some(Command::Doctor { json }) => doctor::doctor(program, &database()?, json),
         Some(Command::Config { client, name, write, file, hooks, log_prompts, hooks_file }) => {
             let wanted = client_config::Wanted { client, name, write, file, hooks, log_prompts, hooks_file };
             client_config::config(program, &resolved()?, &wanted)
@@ -213,4 +214,15 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
         }
         Some(Command::Completions { shell }) => completions::completions(shell),
     }
+}
+
+/// Settings for a command that works on a database.
+fn of_database(resolved: Resolved) -> Result<Resolved, StartError> {
+    if resolved.settings.primitives.is_some() {
+        return Err(StartError::usage(format!(
+            "this command works on one database, and the profile {} serves groups of primitives: use --profile memory or explorer",
+            resolved.settings.profile
+        )));
+    }
+    Ok(resolved)
 }

@@ -18,7 +18,8 @@ pub(super) fn serve<P: Program>(program: &P, settings: &Settings) -> Result<u8, 
         let service = program.open(settings).await?;
         let reloads = !settings.tools.is_empty() || settings.policy.is_some();
         let signals = runtime::signals(reloads)?;
-        let (db, profile) = (settings.db.display(), &settings.profile);
+        let place = settings.primitives.as_ref().map_or(&settings.db, |place| &place.data);
+        let (db, profile) = (place.display(), &settings.profile);
         let read_only = if settings.read_only { ", read-only" } else { "" };
         tracing::info!(target: START, "serving {db} on stdin and stdout, profile {profile}{read_only}");
         if std::io::stdin().is_terminal() {

@@ -6,7 +6,9 @@ use super::Texts;
 use crate::policy::action::ActionKind;
 use crate::spec::Checked;
 use crate::spec::descriptor::{Context, Renderer};
-use crate::spec::model::{Address, Manifest, ParamSpec, ParamType, ProfileSpec, ResourceSpec, ToolSpec};
+use crate::spec::model::{
+    Address, Manifest, ParamSpec, ParamType, ProfileSpec, ResourceSpec, Serves, ToolSpec,
+};
 use crate::spec::policy_model::{Connection, PolicySpec, ServerWork};
 use crate::spec::settings::SurfaceSettings;
 use serde_json::{Value, json};
@@ -15,7 +17,7 @@ use sha2::{Digest, Sha256};
 /// For `generated.rs.j2` and `dispatch.rs.j2`.
 pub(crate) fn rust(checked: &Checked, texts: Texts<'_>) -> Value {
     json!({
-        "tools": checked.manifest.tools.iter().map(tool).collect::<Vec<_>>(),
+        "tools": checked.manifest.tools.iter().map(|spec| tool(spec, &checked.manifest)).collect::<Vec<_>>(),
         "resources": checked.manifest.resources.iter().map(resource).collect::<Vec<_>>(),
         "policies": checked.policy.policies.iter().map(policy).collect::<Vec<_>>(),
         "actions": checked.policy.actions.iter().map(|action| json!({
@@ -182,12 +184,25 @@ pub(crate) fn policy_page(checked: &Checked) -> Value {
     })
 }
 
-fn tool(spec: &ToolSpec) -> Value {
+/// The same for the dispatch to the handlers of one module.
+pub(crate) fn under(context: &Value, root: &str) -> Value {
+    let mut context = context.clone();
+    if let Some(map) = context.as_object_mut() {
+        map.insert("root".to_owned(), root.into());
+    }
+    context
+}
+
+fn tool(spec: &ToolSpec, manifest: &Manifest) -> Value {
     let (family, function) = spec.handler.split_once('.').unwrap_or_default();
     json!({
         "id": spec.id,
         "title": spec.title,
         "variant": upper_camel(&spec.id),
+        "root": match manifest.serves(&spec.id) {
+            Serves::Database => "handlers",
+            Serves::Group => "primitives",
+        },
         "family": family,
         "function": function,
         "input": format!("{}Input", upper_camel(function)),
@@ -220,7 +235,10 @@ fn param(spec: &ParamSpec) -> Value {
         ParamType::SignedList => "Vec<i64>",
         ParamType::NumberList => "Vec<f64>",
         ParamType::BooleanList => "Vec<bool>",
-        ParamType::Binding => "serde_json::Value",
+        ParamType::Binding | ParamType::Any => "serde_json::Value",
+        ParamType::Object => "serde_json::Map<String, serde_json::Value>",
+        ParamType::ObjectList => "Vec<serde_json::Map<String, serde_json::Value>>",
+        ParamType::Duration => "String",
     };
     json!({
         "name": spec.name,
@@ -262,6 +280,10 @@ fn kind_words(kind: ParamType) -> &'static str {
         ParamType::NumberList => "list of numbers",
         ParamType::BooleanList => "list of booleans",
         ParamType::Binding => "array or object",
+        ParamType::Any => "any",
+        ParamType::Object => "object",
+        ParamType::ObjectList => "list of objects",
+        ParamType::Duration => "duration",
     }
 }
 

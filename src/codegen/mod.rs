@@ -27,7 +27,7 @@ pub struct Texts<'a> {
     pub policy: &'a str,
 }
 
-/// What goes to OUT_DIR: `generated.rs`, `dispatch.rs` and `manifest.json`.
+/// What goes to OUT_DIR: `generated.rs`, a dispatch for each root of handlers, and `manifest.json`.
 ///
 /// # Errors
 ///
@@ -37,7 +37,14 @@ pub fn build_outputs(checked: &Checked, texts: Texts<'_>) -> Result<Vec<Output>,
     let manifest = serde_json::to_string(&checked.manifest).map_err(|error| error.to_string())?;
     Ok(vec![
         Output { name: "generated.rs", text: render("generated.rs.j2", &context)? },
-        Output { name: "dispatch.rs", text: render("dispatch.rs.j2", &context)? },
+        Output {
+            name: "dispatch.rs",
+            text: render("dispatch.rs.j2", &context::under(&context, "handlers"))?,
+        },
+        Output {
+            name: "dispatch_group.rs",
+            text: render("dispatch.rs.j2", &context::under(&context, "primitives"))?,
+        },
         Output { name: "manifest.json", text: manifest },
     ])
 }

@@ -15,4 +15,6 @@ mod value;
 
 pub use origin::{Origin, Resolved, Setting};
 pub use raw::RawArgs;
-pub use resolve::{Confirm, Profile, Settings, database_flag, overlays, resolve, resolve_with_origins};
+pub use resolve::{
+    Confirm, Primitives, Profile, Settings, database_flag, overlays, resolve, resolve_with_origins,
+};

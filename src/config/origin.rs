@@ -127,6 +127,18 @@ fn value(settings: &Settings, name: &str) -> (OsString, Origin) {
     let text = |text: &dyn ToString| OsString::from(text.to_string());
     match name {
         "db" => (path(&settings.db), Origin::Default),
+        "data" => {
+            (settings.primitives.as_ref().map(|one| path(&one.data)).unwrap_or_default(), Origin::Default)
+        }
+        "group" => (
+            settings
+                .primitives
+                .as_ref()
+                .and_then(|one| one.group.as_ref())
+                .map(OsString::from)
+                .unwrap_or_default(),
+            Origin::Default,
+        ),
         "profile" => (text(&settings.profile), Origin::Default),
         // As the variable takes them; where a path has the separator in it, nothing is shown.
         "tools" => (std::env::join_paths(&settings.tools).unwrap_or_default(), Origin::Default),

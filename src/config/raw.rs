@@ -14,9 +14,17 @@ pub struct RawArgs {
     #[arg(long, value_name = "PATH", global = true)]
     pub db: Option<OsString>,
 
-    /// The set of tools to offer: memory or explorer [default: memory] [INDELIBLE_PROFILE]
+    /// The set of tools to offer: memory, explorer or primitives [default: memory] [INDELIBLE_PROFILE]
     #[arg(long, value_name = "NAME", global = true)]
     pub profile: Option<String>,
+
+    /// Folder in which primitives are kept; made if absent; only for the profile primitives [INDELIBLE_DATA]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub data: Option<OsString>,
+
+    /// The group of primitives to serve on stdin and stdout; made if absent [INDELIBLE_GROUP]
+    #[arg(long, value_name = "NAME", global = true)]
+    pub group: Option<String>,
 
     /// File that changes the tools: other words, fewer tools, tools made of SQL; repeatable, later wins
     /// [INDELIBLE_TOOLS: paths separated as in PATH]

@@ -7,7 +7,8 @@ use super::origin::{self, Resolved};
 use super::raw::RawArgs;
 use super::value::Given;
 use crate::error::StartError;
-use crate::spec::model::Defaults;
+use crate::spec::model::{Defaults, Serves};
+use crate::state::catalog::check_name;
 use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -29,6 +30,8 @@ pub struct Profile {
     pub defaults: Defaults,
     /// Whether none of its tools writes: it is served as with --read-only.
     pub only_reads: bool,
+    /// What its tools work on.
+    pub serves: Serves,
 }
 
 /// Before which calls a person is asked.
@@ -52,11 +55,22 @@ impl Confirm {
     }
 }
 
+/// Where primitives are kept, and whose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Primitives {
+    /// The data folder, absolute.
+    pub data: PathBuf,
+    /// The group; none where it was not given.
+    pub group: Option<String>,
+}
+
 /// Every setting, judged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The database, absolute.
+    /// The database, absolute; empty where the profile serves groups of primitives.
     pub db: PathBuf,
+    /// Where primitives are kept; only where the profile serves groups of them.
+    pub primitives: Option<Primitives>,
     /// The profile's name; one that exists.
     pub profile: String,
     /// Overlay files, in the order to lay them over the built-in tools; as given, but for `~`.
@@ -133,9 +147,7 @@ fn judge<E: Fn(&str) -> Option<OsString>>(
 
     let profile = sources.profile(raw, profiles)?;
     let defaults = &profile.defaults;
-    let Some(db) = sources.path("db", raw.db.as_deref(), home)? else {
-        return Err(StartError::usage("no database: give --db PATH, or set INDELIBLE_DB"));
-    };
+    let (db, primitives) = sources.place(raw, profile, home)?;
     let count = |flag, given: &Option<String>, least: u64, default: u64| {
         let given = sources.given(flag, given.as_deref().map(OsStr::new));
         given.map_or(Ok(default), |given| given.count(least..=MOST))
@@ -162,6 +174,7 @@ fn judge<E: Fn(&str) -> Option<OsString>>(
     let snapshot_dir = sources.path("snapshot-dir", raw.snapshot_dir.as_deref(), home)?;
     Ok(Settings {
         profile: profile.id.clone(),
+        primitives,
         tools: sources.overlays(raw, home)?,
         immutable,
         read_only: profile.only_reads
@@ -187,6 +200,9 @@ fn judge<E: Fn(&str) -> Option<OsString>>(
         snapshots: count("snapshots", &raw.snapshots, 0, SNAPSHOTS)?,
         confirm: sources.confirm(&raw.confirm)?,
         snapshot_dir: snapshot_dir.unwrap_or_else(|| {
+            if db.as_os_str().is_empty() {
+                return PathBuf::new();
+            }
             let mut beside = db.clone().into_os_string();
             beside.push(".snapshots");
             beside.into()
@@ -264,6 +280,49 @@ impl<E: Fn(&str) -> Option<OsString>> Sources<E> {
         home: Option<&OsStr>,
     ) -> Result<Option<PathBuf>, StartError> {
         self.given(flag, text).map(|given| given.path(home)).transpose()
+    }
+
+    /// What is served: a database, or a data folder with a group in it.
+    fn place(
+        &self,
+        raw: &RawArgs,
+        profile: &Profile,
+        home: Option<&OsStr>,
+    ) -> Result<(PathBuf, Option<Primitives>), StartError> {
+        let data = self.path("data", raw.data.as_deref(), home)?;
+        let group = self.text("group", &raw.group);
+        let id = &profile.id;
+        match profile.serves {
+            Serves::Database => {
+                // A variable may be there for another server.
+                if raw.data.is_some() || raw.group.is_some() {
+                    return Err(StartError::usage(format!(
+                        "--data and --group are for the profile primitives, and {id} serves one database: give --db PATH"
+                    )));
+                }
+                let db = self.path("db", raw.db.as_deref(), home)?;
+                let db =
+                    db.ok_or_else(|| StartError::usage("no database: give --db PATH, or set INDELIBLE_DB"))?;
+                Ok((db, None))
+            }
+            Serves::Group => {
+                if raw.db.is_some() {
+                    return Err(StartError::usage(format!(
+                        "--db is for profiles that serve one database, and {id} keeps its state in a folder: give --data DIR"
+                    )));
+                }
+                let data = data.ok_or_else(|| {
+                    StartError::usage("no data folder: give --data DIR, or set INDELIBLE_DATA")
+                })?;
+                let group = group.map(|given| match given.text.to_str() {
+                    Some(name) if check_name("group", name).is_ok() => Ok(name.to_owned()),
+                    _ => Err(given.refused(
+                        "must be 1 to 64 letters, digits, `_`, `-` or `.`, first a letter or digit",
+                    )),
+                });
+                Ok((PathBuf::new(), Some(Primitives { data, group: group.transpose()? })))
+            }
+        }
     }
 
     fn overlays(&self, raw: &RawArgs, home: Option<&OsStr>) -> Result<Vec<PathBuf>, StartError> {

@@ -4,7 +4,7 @@ use super::rows::structured;
 use super::{Call, Reply, note_params, rows, unexpected_answer};
 use crate::error::ToolError;
 use crate::render::markdown;
-use crate::results::{PlanStep, QueryPlan};
+use crate::results::{PlanStep, QueryPlan, Truncated, json_bytes};
 use crate::sqlite::params::Params;
 use crate::sqlite::sample::Sample;
 use crate::worker::protocol::{Answer, Work};
@@ -65,22 +65,43 @@ pub async fn explain(call: &Call<'_>, input: ExplainInput) -> Result<Reply, Tool
     let params = Params::from_json(input.params)?;
     match call.read(Work::Explain { sql: input.query, params }).await? {
         Answer::Plan(plan) => {
-            let tree = tree(&plan);
-            let full_scans: Vec<String> = plan.iter().filter_map(|step| full_scan(&step.detail)).collect();
-            let scans = if full_scans.is_empty() {
-                "No table is read from end to end.".to_owned()
-            } else {
-                let names: Vec<String> = full_scans.iter().map(|name| markdown::escaped(name)).collect();
-                format!(
-                    "Read from end to end: {}. An index on the columns compared may help.",
-                    names.join(", ")
-                )
+            let most = call.core.caps().max_result_bytes;
+            let plan = plan_within(plan, most);
+            let scans = match (plan.full_scans.as_slice(), plan.truncated) {
+                ([], None) => "No table is read from end to end.".to_owned(),
+                ([], Some(_)) => format!("cut at {most} bytes"),
+                (names, truncated) => {
+                    let names: Vec<String> = names.iter().map(|name| markdown::escaped(name)).collect();
+                    let cut = truncated.map(|_| format!("\ncut at {most} bytes")).unwrap_or_default();
+                    format!(
+                        "Read from end to end: {}. An index on the columns compared may help.{cut}",
+                        names.join(", ")
+                    )
+                }
             };
-            let rows = u64::try_from(plan.len()).ok();
-            let text = format!("{}\n{scans}", markdown::code_block("", &tree));
-            structured(&QueryPlan { plan, tree, full_scans }, text, rows)
+            let rows = u64::try_from(plan.plan.len()).ok();
+            let text = format!("{}\n{scans}", markdown::code_block("", &plan.tree));
+            structured(&plan, text, rows)
         }
         _ => Err(unexpected_answer()),
+    }
+}
+
+/// The plan with its tree and scans, of the first steps only where all do not fit into `max_bytes` bytes of JSON.
+fn plan_within(mut steps: Vec<PlanStep>, max_bytes: usize) -> QueryPlan {
+    let mut truncated = None;
+    loop {
+        let tree = tree(&steps);
+        let full_scans = steps.iter().filter_map(|step| full_scan(&step.detail)).collect();
+        let plan = QueryPlan { plan: steps, tree, full_scans, truncated };
+        let bytes = json_bytes(&plan);
+        if bytes <= max_bytes || plan.plan.is_empty() {
+            return plan;
+        }
+        steps = plan.plan;
+        // As many as would fit if all were of one length; fewer in the next round if they do not.
+        steps.truncate((steps.len() * max_bytes / bytes).min(steps.len() - 1));
+        truncated = Some(Truncated::MaxOutputBytes);
     }
 }
 

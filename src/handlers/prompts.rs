@@ -4,7 +4,7 @@
 
 use super::{Call, resources};
 use crate::error::ToolError;
-use crate::render::{cap_text, markdown};
+use crate::render::markdown;
 use crate::spec::diagnostic::{listed, nearest};
 use crate::spec::model::{PromptArgument, PromptSpec, STRUCTURE};
 use serde_json::{Map, Value};
@@ -32,17 +32,8 @@ pub async fn get(
             continue;
         };
         call.note("table", table);
-        let mut detail = resources::described(call, table).await?;
-        let most = call.core.caps().max_result_bytes;
-        let mut json = resources::json(&detail)?;
-        if json.len() > most {
-            detail.sql = None;
-            json = resources::json(&detail)?;
-        }
-        let (mut json, cut) = cap_text(json, most);
-        if cut {
-            json.push_str("...");
-        }
+        let detail = resources::described(call, table).await?.within(call.core.caps().max_result_bytes);
+        let json = resources::json(&detail)?;
         values.push((STRUCTURE, Some(markdown::code_block("json", &json))));
         values.push((argument.name.as_str(), Some(detail.name)));
     }

@@ -8,6 +8,7 @@ use super::{Call, Reply, note_params, required_text, rows, unexpected_answer};
 use crate::error::ToolError;
 use crate::generated::ACTION_WORDS;
 use crate::policy::ActionKind;
+use crate::render::{cut_text, one_line};
 use crate::spec::model::Format;
 use crate::sqlite::copy::SnapshotKind;
 use crate::sqlite::params::Params;
@@ -17,6 +18,11 @@ use crate::sqlite::write::Changed;
 use crate::store::TurnGuard;
 use crate::worker::protocol::{Answer, Work};
 use serde_json::Value;
+
+/// Characters of a name that an answer repeats.
+const MAX_SHOWN_NAME: usize = 200;
+/// Characters of a reason that an error repeats; the log has all of it.
+const MAX_SHOWN_REASON: usize = 500;
 
 /// Arguments of [`read`].
 pub struct ReadInput {
@@ -192,7 +198,11 @@ async fn run(
         Ok(changed) => Ok(changed.map(|changed| reply(&changed, &format!("; snapshot: {path}")))),
         Err(error) => Err(ToolError::new(
             error.code,
-            format!("{}; reason: {}; a snapshot had been made: {path}", error.message, reason.trim()),
+            format!(
+                "{}; reason: {}; a snapshot had been made: {path}",
+                error.message,
+                cut_text(reason.trim(), MAX_SHOWN_REASON)
+            ),
         )),
     }
 }
@@ -251,7 +261,7 @@ fn reply(changed: &Changed, more: &str) -> Reply {
         Some((kind, object)) => {
             let label =
                 ACTION_WORDS.iter().find(|words| words.kind == *kind).map_or("done", |words| words.label);
-            format!("{label} {object}").trim_end().to_owned()
+            format!("{label} {}", one_line(object, MAX_SHOWN_NAME)).trim_end().to_owned()
         }
         None => format!("{} rows affected", changed.rows),
     };

@@ -46,15 +46,21 @@ pub fn tables(call: &Call<'_>, entries: Vec<TableEntry>) -> Result<Reply, ToolEr
 /// # Errors
 /// None that an agent can cause.
 pub fn description(call: &Call<'_>, table: TableDescription) -> Result<Reply, ToolError> {
-    let detail = table_detail(table);
-    let text = crate::render::cap_block(description_text(&detail), call.core.caps().max_result_bytes);
+    let most = call.core.caps().max_result_bytes;
+    let detail = table_detail(table).within(most);
+    let mut text = description_text(&detail);
+    if detail.truncated.is_some() {
+        text.push_str(&format!("\ncut at {most} bytes"));
+    }
+    let text = crate::render::cap_block(text, most);
     let count = u64::try_from(detail.columns.len()).ok();
     structured(&detail, text, count)
 }
 
-/// A table's description as the result that clients get.
+/// A table's description as the result that clients get, whole.
 #[must_use]
 pub fn table_detail(table: TableDescription) -> TableDetail {
+    let rowid = table.key_is_rowid();
     TableDetail {
         name: table.name,
         kind: kind(table.view),
@@ -65,7 +71,7 @@ pub fn table_detail(table: TableDescription) -> TableDetail {
             .map(|column| ColumnDetail {
                 name: column.name,
                 kind: column.declared_type,
-                nullable: !column.not_null,
+                nullable: !(column.not_null || rowid && column.primary_key > 0),
                 default: column.default,
                 primary_key: column.primary_key > 0,
                 generated: column.hidden > 1,
@@ -98,6 +104,7 @@ pub fn table_detail(table: TableDescription) -> TableDetail {
             .collect(),
         row_count: table.rows,
         sql: table.sql,
+        truncated: None,
     }
 }
 

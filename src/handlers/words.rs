@@ -5,7 +5,7 @@
 use super::{Call, unexpected_answer};
 use crate::error::{ErrorCode, ToolError};
 use crate::generated::ACTION_WORDS;
-use crate::policy::Refusal;
+use crate::policy::{Narrowing, Refusal};
 use crate::sqlite::fault::Fault;
 use crate::sqlite::watch::Stop;
 use crate::surface::ActiveTool;
@@ -36,28 +36,55 @@ impl Call<'_> {
             }
         }
         let policy_file = self.core.policy_file();
+        if let Refusal::Pragma { name, with_value: false } = refusal
+            && let Some(tool) = self.tool_that_looks(name, &policy_file.narrowing)
+        {
+            let text = format!("PRAGMA {name} is not allowed in {}; use {tool}", self.name);
+            return ToolError::new(ErrorCode::Refused, text);
+        }
         refusal.words(self.name, ACTION_WORDS, &|policy| {
             let refused = refusal.kind().is_some_and(|kind| policy_file.narrowing.refuses(policy, kind));
             self.tool_of(policy).filter(|_| !refused)
         })
     }
 
+    /// The name of another active tool that runs this pragma without a value.
+    fn tool_that_looks(&self, pragma: &str, narrowing: &Narrowing) -> Option<String> {
+        let tools = self.surface.tools().iter().filter(|tool| runs_sql(tool) && tool.spec.name != self.name);
+        let looks = |tool: &&ActiveTool| {
+            let policy = tool.policy.policy();
+            let listed = policy.pragmas.iter().any(|rule| rule.name == pragma);
+            listed && !policy.selects_only && !narrowing.refuses_pragma(tool.policy.id(), pragma)
+        };
+        tools.into_iter().find(looks).map(|tool| tool.spec.name.clone())
+    }
+
     /// The name of the active tool that runs any statement under a policy.
     fn tool_of(&self, policy: &str) -> Option<String> {
-        let runs_sql = |tool: &&ActiveTool| {
-            let handler = tool.spec.handler.as_str();
-            tool.spec.statement.is_none() && (handler.starts_with("query.") || handler.starts_with("view."))
-        };
-        let found = self.surface.tools().iter().filter(runs_sql).find(|tool| tool.policy.id() == policy);
+        let tools = self.surface.tools().iter().filter(|tool| runs_sql(tool));
+        let found = tools.into_iter().find(|tool| tool.policy.id() == policy);
         found.map(|tool| tool.spec.name.clone())
     }
 
+    /// The name of the active tool that shows plans.
+    fn tool_that_explains(&self) -> Option<&str> {
+        let mut tools = self.surface.tools().iter();
+        tools.find(|tool| tool.spec.handler == "explore.explain").map(|tool| tool.spec.name.as_str())
+    }
+
     fn no_select(&self, keyword: &str) -> ToolError {
-        let explains =
-            |tool: &&ActiveTool| tool.spec.handler == "explore.explain" && tool.spec.name != self.name;
-        let hint = match self.surface.tools().iter().find(explains) {
-            Some(tool) if keyword == "EXPLAIN" => format!("; use {} for a plan", tool.spec.name),
-            _ => String::new(),
+        let hint = match keyword {
+            "EXPLAIN" => match self.tool_that_explains() {
+                Some(name) if name == self.name => "; leave EXPLAIN out".to_owned(),
+                Some(name) => format!("; use {name} for a plan"),
+                None => String::new(),
+            },
+            "PRAGMA" => {
+                "; those that look can be read as functions, such as SELECT * FROM pragma_table_info('t')"
+                    .to_owned()
+            }
+            _ if self.surface.tools().iter().any(|tool| tool.policy.policy().writes) => String::new(),
+            _ => "; no tool of this server changes anything".to_owned(),
         };
         ToolError::new(
             ErrorCode::NotSelect,
@@ -74,8 +101,9 @@ impl Call<'_> {
             Stop::Deadline => ToolError::new(
                 ErrorCode::Timeout,
                 format!(
-                    "the statement ran longer than {} s and was stopped, nothing was changed; narrow it with WHERE or LIMIT, or look at EXPLAIN QUERY PLAN",
-                    self.core.settings.query_timeout.as_secs_f64()
+                    "the statement ran longer than {} s and was stopped, nothing was changed; narrow it with WHERE or LIMIT, or look at its plan with {}",
+                    self.core.settings.query_timeout.as_secs_f64(),
+                    self.tool_that_explains().unwrap_or("EXPLAIN QUERY PLAN")
                 ),
             ),
         }
@@ -93,6 +121,12 @@ fn exists(kind: &str, name: &str) -> ToolError {
         "choose another name"
     };
     ToolError::new(ErrorCode::Refused, format!("a {kind} `{name}` exists already; {what_next}"))
+}
+
+/// Whether a tool runs any statement that its policy allows.
+fn runs_sql(tool: &ActiveTool) -> bool {
+    let handler = tool.spec.handler.as_str();
+    tool.spec.statement.is_none() && (handler.starts_with("query.") || handler.starts_with("view."))
 }
 
 /// The first word of a statement in upper case, comments aside.

@@ -212,11 +212,13 @@ impl Refusal {
             Self::Pragma { name, with_value } => refused(if *with_value {
                 format!("PRAGMA {name} with a value is not allowed in {tool}; pragmas can be read, not set")
             } else {
-                format!("PRAGMA {name} is not allowed in {tool}; docs/POLICY.md lists the pragmas that are")
+                format!(
+                    "PRAGMA {name} is not allowed in {tool}; those that only look are, such as table_info(t), index_list(t) and integrity_check"
+                )
             }),
-            Self::Function { name } => {
-                refused(format!("the function `{name}` is not authorized in any tool"))
-            }
+            Self::Function { name } => refused(format!(
+                "the function `{name}` is not authorized in any tool: it reaches outside SQL; do without it"
+            )),
             Self::Module { name } => refused(format!(
                 "CREATE VIRTUAL TABLE with the module `{name}` is not allowed; fts5, fts4, fts3 and rtree are"
             )),

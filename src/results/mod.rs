@@ -4,9 +4,11 @@
 //! hold what is shown, after the caps; a value without an exact JSON form is a string. They read nothing
 //! and render nothing. A client sees the schema and, of the words here, only those under `note`.
 
+mod primitives;
 mod schema;
 mod value;
 
+pub use primitives::*;
 pub use schema::schema_of;
 pub use value::json_value;
 
@@ -68,6 +70,9 @@ pub struct TableDetail {
     /// The CREATE statement; null where SQLite keeps none.
     #[schemars(schema_with = "schema::string_or_null")]
     pub sql: Option<String>,
+    /// Why something is missing: null, or "max_output_bytes".
+    #[schemars(schema_with = "schema::string_or_null")]
+    pub truncated: Option<Truncated>,
 }
 
 /// A column.
@@ -78,7 +83,7 @@ pub struct ColumnDetail {
     /// The declared type, possibly empty.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Whether it may be NULL.
+    /// Whether it may be NULL. An INTEGER PRIMARY KEY that stands for the rowid never is.
     pub nullable: bool,
     /// The default as SQL text; null if there is none.
     #[schemars(schema_with = "schema::string_or_null")]
@@ -102,6 +107,44 @@ pub struct ForeignKeyDetail {
     pub on_update: String,
     /// ON DELETE.
     pub on_delete: String,
+}
+
+impl TableDetail {
+    /// The detail within `max_bytes` bytes of JSON; what does not fit is left out from the end: of the CREATE
+    /// statement first, then indexes, foreign keys, columns.
+    #[must_use]
+    pub fn within(mut self, max_bytes: usize) -> Self {
+        let mut left = max_bytes;
+        let whole = (self.columns.len(), self.foreign_keys.len(), self.indexes.len());
+        keep(&mut self.columns, &mut left);
+        keep(&mut self.foreign_keys, &mut left);
+        keep(&mut self.indexes, &mut left);
+        let mut cut = whole != (self.columns.len(), self.foreign_keys.len(), self.indexes.len());
+        if self.sql.as_ref().is_some_and(|sql| cut || json_bytes(sql) > left) {
+            (self.sql, cut) = (None, true);
+        }
+        if cut {
+            self.truncated = Some(Truncated::MaxOutputBytes);
+        }
+        self
+    }
+}
+
+/// Keeps the first items whose JSON fits into `left` bytes; once one does not, nothing else does.
+fn keep<T: Serialize>(items: &mut Vec<T>, left: &mut usize) {
+    let fitting = items.iter().take_while(|item| {
+        let rest = left.checked_sub(json_bytes(item) + 1);
+        *left = rest.unwrap_or_default();
+        rest.is_some()
+    });
+    let kept = fitting.count();
+    items.truncate(kept);
+}
+
+/// Bytes of a value as compact JSON.
+#[must_use]
+pub fn json_bytes(value: &impl Serialize) -> usize {
+    serde_json::to_vec(value).map_or(usize::MAX, |json| json.len())
 }
 
 /// An index.
@@ -141,6 +184,9 @@ pub struct QueryPlan {
     pub tree: String,
     /// Tables (by alias, where they have one) that are read from end to end.
     pub full_scans: Vec<String>,
+    /// Why steps are missing: null, or "max_output_bytes".
+    #[schemars(schema_with = "schema::string_or_null")]
+    pub truncated: Option<Truncated>,
 }
 
 /// A step of a query plan (<https://sqlite.org/eqp.html>).

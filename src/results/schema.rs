@@ -49,6 +49,11 @@ fn plain(value: &mut Value, top: bool) {
     }
 }
 
+/// Any JSON.
+pub(super) fn anything(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({})
+}
+
 /// null or a number: no `type`, the description says it.
 pub(super) fn integer_or_null(_: &mut SchemaGenerator) -> Schema {
     json_schema!({})

@@ -8,7 +8,7 @@ use super::check_tool::check_tool;
 use super::descriptor::{Context, Renderer};
 use super::diagnostic::{Diagnostic, suggestion};
 use super::load::load;
-use super::model::{Defaults, ErrorStyle, Format, Manifest, ProfileSpec, ToolSpec};
+use super::model::{Defaults, ErrorStyle, Format, Manifest, ProfileSpec, Serves, ToolSpec};
 use super::policy_model::{PolicyFile, PolicySpec};
 use super::position::{Path, Positions};
 use super::raw::{RawDefaults, RawManifest, RawPolicyFile, RawProfile, manifest_keys, policy_keys};
@@ -139,7 +139,9 @@ fn check_profile(report: &mut Report<'_>, raw: &RawProfile, path: &Path) -> Prof
         report.value(&path.key("id"), format!("{what} needs an id of lower-case letters, digits and `_`"));
     }
     let formats = [("csv", Format::Csv), ("structured", Format::Structured)];
-    let styles = [("plain", ErrorStyle::Plain), ("coded", ErrorStyle::Coded)];
+    let styles =
+        [("plain", ErrorStyle::Plain), ("coded", ErrorStyle::Coded), ("lower_coded", ErrorStyle::LowerCoded)];
+    let served = [("database", Serves::Database), ("group", Serves::Group)];
     ProfileSpec {
         title: report.text(raw.title.as_ref(), path, "title", &what),
         format: report
@@ -148,6 +150,7 @@ fn check_profile(report: &mut Report<'_>, raw: &RawProfile, path: &Path) -> Prof
         errors: report
             .must_choose(raw.errors.as_ref(), path, "errors", &what, &styles)
             .unwrap_or(ErrorStyle::Plain),
+        serves: report.choice(raw.serves.as_ref(), path, "serves", &what, &served).unwrap_or_default(),
         defaults: check_defaults(report, raw.defaults.as_ref(), path, &what),
         tools: raw.tools.clone().unwrap_or_default(),
         resources: raw.resources.clone().unwrap_or_default(),

@@ -16,6 +16,11 @@ const TYPES: &[(&str, ParamType)] = &[
     ("boolean", ParamType::Boolean),
     ("string_list", ParamType::StringList),
     ("binding", ParamType::Binding),
+    ("signed", ParamType::Signed),
+    ("any", ParamType::Any),
+    ("object", ParamType::Object),
+    ("object_list", ParamType::ObjectList),
+    ("duration", ParamType::Duration),
 ];
 
 /// Checks the tool at `path`; `settings` are the names that bounds and defaults may use.
@@ -154,7 +159,7 @@ fn check_param(
         maximum: raw.maximum.clone().filter(|value| !value.is_null()),
         default: raw.default.clone().filter(|value| !value.is_null()),
         ceiling: None,
-        choices: Vec::new(),
+        choices: raw.choices.clone().unwrap_or_default(),
         pattern: None,
         name,
     };
@@ -178,7 +183,7 @@ fn check_limits(report: &mut Report<'_>, param: &ParamSpec, path: &Path, what: &
     let bounds = [("minimum", &param.minimum), ("maximum", &param.maximum)];
     for (key, value) in bounds {
         let Some(value) = value else { continue };
-        if param.kind == ParamType::Integer {
+        if matches!(param.kind, ParamType::Integer) {
             check_number(report, value, &path.key(key), &format!("`{key}` of {what}"), settings);
         } else {
             report.key(&path.key(key), format!("{what} is no integer, so it has no `{key}`"));
@@ -206,7 +211,7 @@ fn check_limits(report: &mut Report<'_>, param: &ParamSpec, path: &Path, what: &
             check_number(report, default, &at, &format!("`default` of {what}"), settings);
             true
         }
-        ParamType::String => default.is_string(),
+        ParamType::String | ParamType::Duration => default.is_string(),
         ParamType::Boolean => default.is_boolean(),
         ParamType::StringList => default.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
         // tools.yaml has none of the others.

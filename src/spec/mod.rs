@@ -13,6 +13,7 @@ pub mod diagnostic;
 pub mod environment;
 pub mod load;
 pub mod model;
+pub mod params;
 pub mod policy_model;
 pub mod position;
 pub mod raw;

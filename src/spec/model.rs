@@ -3,9 +3,10 @@
 //! Plain structs shared by the build, the runtime and overlays. It neither reads files nor checks
 //! anything: `load.rs` reads, `check.rs` checks.
 
+pub use super::params::{ParamSpec, ParamType};
+
 use crate::error::ErrorCode;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// tools.yaml.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +37,9 @@ pub struct ProfileSpec {
     pub format: Format,
     /// Whether an error's text starts with its code in brackets.
     pub errors: ErrorStyle,
+    /// What its tools work on.
+    #[serde(default)]
+    pub serves: Serves,
     /// Settings this profile starts from.
     pub defaults: Defaults,
     /// The tools' ids, in the order of tools/list.
@@ -68,6 +72,19 @@ pub enum ErrorStyle {
     Plain,
     /// `[CODE] message`.
     Coded,
+    /// `[code] message`, the code in lower case.
+    LowerCoded,
+}
+
+/// What a profile's tools work on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Serves {
+    /// One SQLite file; handlers stand in `crate::handlers`.
+    #[default]
+    Database,
+    /// A group of primitives in a data folder; handlers stand in `crate::primitives`.
+    Group,
 }
 
 /// A profile's defaults for the settings whose defaults differ between profiles.
@@ -165,68 +182,6 @@ pub struct Words {
     pub refuses: String,
     /// What it changes or leaves.
     pub effects: String,
-}
-
-/// One parameter.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ParamSpec {
-    /// The name agents give.
-    pub name: String,
-    /// The field of the handler's input; the name where left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub field: Option<String>,
-    /// What it holds.
-    #[serde(rename = "type")]
-    pub kind: ParamType,
-    /// Whether it must be given.
-    #[serde(default)]
-    pub required: bool,
-    /// Unit, format, bounds and default in words; may name settings as `{{ max_rows }}`.
-    pub description: String,
-    /// For integers: the least value; a number or a setting's name in braces.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub minimum: Option<Value>,
-    /// For integers: the greatest value; a number or `"{{ max_rows }}"`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub maximum: Option<Value>,
-    /// What holds when it is left out; a constant or a setting in braces. Shown in the schema.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub default: Option<Value>,
-    /// A maximum that an overlay narrowed, as it was before: it goes on to hold when settings lower it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ceiling: Option<Value>,
-    /// The only values it may have; none for any. Of a list, the only values of its items.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub choices: Vec<Value>,
-    /// A regular expression that strings, or a list's strings, must match somewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pattern: Option<String>,
-}
-
-/// What a parameter holds. Each is one plain JSON Schema type, or none for `binding`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ParamType {
-    /// A string (Rust: `String`).
-    String,
-    /// A whole number (Rust: `u64`).
-    Integer,
-    /// true or false (Rust: `bool`).
-    Boolean,
-    /// A list of strings (Rust: `Vec<String>`).
-    StringList,
-    /// A whole number below zero or above (Rust: `i64`).
-    Signed,
-    /// A number (Rust: `f64`).
-    Number,
-    /// A list of whole numbers (Rust: `Vec<i64>`).
-    SignedList,
-    /// A list of numbers (Rust: `Vec<f64>`).
-    NumberList,
-    /// A list of true and false (Rust: `Vec<bool>`).
-    BooleanList,
-    /// An array or an object of SQL parameters; no JSON Schema `type` (Rust: `serde_json::Value`).
-    Binding,
 }
 
 /// A resource, or a template of resources.
@@ -344,41 +299,6 @@ impl PromptSpec {
     }
 }
 
-impl ParamType {
-    /// For a list, what its items are.
-    #[must_use]
-    pub fn item(self) -> Option<Self> {
-        match self {
-            Self::StringList => Some(Self::String),
-            Self::SignedList => Some(Self::Signed),
-            Self::NumberList => Some(Self::Number),
-            Self::BooleanList => Some(Self::Boolean),
-            _ => None,
-        }
-    }
-
-    /// Its name in JSON Schema; none for `binding`, which has no `type`.
-    #[must_use]
-    pub fn schema_name(self) -> Option<&'static str> {
-        match self {
-            Self::String => Some("string"),
-            Self::Integer | Self::Signed => Some("integer"),
-            Self::Number => Some("number"),
-            Self::Boolean => Some("boolean"),
-            Self::StringList | Self::SignedList | Self::NumberList | Self::BooleanList => Some("array"),
-            Self::Binding => None,
-        }
-    }
-}
-
-impl ParamSpec {
-    /// The field of the handler's input.
-    #[must_use]
-    pub fn field_name(&self) -> &str {
-        self.field.as_deref().unwrap_or(&self.name)
-    }
-}
-
 impl Manifest {
     /// The profile of this id.
     #[must_use]
@@ -396,6 +316,13 @@ impl Manifest {
     #[must_use]
     pub fn prompt(&self, id: &str) -> Option<&PromptSpec> {
         self.prompts.iter().find(|prompt| prompt.id == id)
+    }
+
+    /// What the tool of this id works on: what the profile that lists it serves.
+    #[must_use]
+    pub fn serves(&self, tool: &str) -> Serves {
+        let listing = self.profiles.iter().find(|profile| profile.tools.iter().any(|id| id == tool));
+        listing.map_or(Serves::Database, |profile| profile.serves)
     }
 
     /// The tool of this id.

@@ -21,7 +21,8 @@ raw! {
         "id" id: String = "Its name for `--profile`.",
         "title" title: String = "One line for people.",
         "format" format: String = "How results look." ["csv", "structured"],
-        "errors" errors: String = "Whether an error's text starts with its code in brackets." ["plain", "coded"],
+        "errors" errors: String = "Whether an error's text starts with its code in brackets." ["plain", "coded", "lower_coded"],
+        "serves" serves: String = "What its tools work on." ["database", "group"],
         "defaults" defaults: RawDefaults = "Settings it starts from.",
         "tools" tools: Vec<String> = "The ids of its tools, in the order of tools/list.",
         "resources" resources: Vec<String> = "The ids of its resources.",
@@ -68,12 +69,14 @@ raw! {
     RawParam "a parameter (a map)" {
         "name" name: String = "The name that agents give.",
         "field" field: String = "The field of the handler's input, where it is another.",
-        "type" kind: String = "What it holds." ["string", "integer", "boolean", "string_list", "binding"],
+        "type" kind: String = "What it holds."
+            ["string", "integer", "signed", "boolean", "string_list", "binding", "any", "object", "object_list", "duration"],
         "required" required: bool = "Whether it must be given.",
         "description" description: String = "Unit, format, bounds and default in words.",
         "minimum" minimum: Value = "The least value; a number or a setting in braces.",
         "maximum" maximum: Value = "The greatest value; a number or a setting in braces.",
         "default" default: Value = "What holds when it is left out.",
+        "enum" choices: Vec<Value> = "The only values it may have.",
     }
     /// A constant handler field.
     RawFixed "a fixed field (a map)" {

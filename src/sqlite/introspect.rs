@@ -5,9 +5,9 @@
 
 use super::fault::Fault;
 use super::guard::Guarded;
+use super::names::{find_table, table_names, unknown_table};
 use super::objects::{Catalog, quoted, text};
 use super::shown::{shown, shown_columns, shown_indexes, shown_keys};
-use crate::error::ErrorCode;
 use crate::policy::decide::{ObjectKind, Objects};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
@@ -97,6 +97,17 @@ pub struct TableDescription {
     pub rows: Option<u64>,
     /// The CREATE statement.
     pub sql: Option<String>,
+}
+
+impl TableDescription {
+    /// Whether the primary key is another name of the rowid, which is never NULL: one column of the type
+    /// INTEGER, without an index of its own (<https://sqlite.org/lang_createtable.html#rowids_and_the_integer_primary_key>).
+    #[must_use]
+    pub fn key_is_rowid(&self) -> bool {
+        let mut key = self.columns.iter().filter(|column| column.primary_key > 0);
+        let integer = key.next().is_some_and(|column| column.declared_type.eq_ignore_ascii_case("integer"));
+        integer && key.next().is_none() && !self.indexes.iter().any(|index| index.origin == "pk")
+    }
 }
 
 /// One stored definition.
@@ -268,68 +279,6 @@ impl Guarded {
 fn size(conn: &Connection) -> rusqlite::Result<i64> {
     let pragma = |sql: &str| conn.prepare_cached(sql)?.query_row([], |row| row.get::<_, i64>(0));
     Ok(pragma("PRAGMA main.page_count")?.saturating_mul(pragma("PRAGMA main.page_size")?))
-}
-
-/// The stored name of a table or view and whether it is a view.
-pub(super) fn find_table(catalog: &Catalog, table: &str) -> Option<(String, bool)> {
-    catalog.entry(table).map(|entry| (entry.name.clone(), entry.kind == ObjectKind::View))
-}
-
-/// Names of tables and views that an agent may mean.
-pub(super) fn table_names(catalog: &Catalog) -> Vec<String> {
-    catalog.shown().into_iter().take(500).map(|entry| entry.name.clone()).collect()
-}
-
-/// The error for a table that is not there, with near names first.
-pub(super) fn unknown_table(table: &str, names: &[String]) -> Fault {
-    Fault::error(
-        ErrorCode::UnknownTable,
-        format!(
-            "there is no table or view `{}`; {}; list_tables shows them all",
-            crate::render::one_line(table, 80),
-            near(table, names)
-        ),
-    )
-}
-
-/// Near names, or some of the known ones.
-pub(super) fn near(wanted: &str, names: &[String]) -> String {
-    let wanted = wanted.to_lowercase();
-    let mut close: Vec<(f64, &String)> = names
-        .iter()
-        .map(|name| (strsim::jaro_winkler(&wanted, &name.to_lowercase()), name))
-        .filter(|(score, _)| *score > 0.8)
-        .collect();
-    close.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let shown = |name: &&String| format!("`{}`", crate::render::one_line(name, 80));
-    let list = |names: Vec<&String>| names.iter().map(shown).collect::<Vec<_>>().join(", ");
-    if names.is_empty() {
-        "there are none".to_owned()
-    } else if close.is_empty() {
-        format!("there are {}", list(names.iter().take(20).collect()))
-    } else {
-        let rest =
-            names.iter().filter(|name| !close.iter().any(|(_, c)| c == name)).take(10).collect::<Vec<_>>();
-        let near = list(close.iter().take(5).map(|(_, name)| *name).collect());
-        if rest.is_empty() {
-            format!("near is {near}")
-        } else {
-            format!("near is {near}; there are also {}", list(rest))
-        }
-    }
-}
-
-/// The stored name of a column, with near names in the error.
-pub(super) fn real_name(columns: &[&Column], table: &str, wanted: &str) -> Result<String, Fault> {
-    let exact = columns.iter().find(|column| column.name == wanted);
-    let any_case = || columns.iter().find(|column| column.name.eq_ignore_ascii_case(wanted));
-    exact.or_else(any_case).map(|column| column.name.clone()).ok_or_else(|| {
-        let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
-        Fault::error(
-            ErrorCode::UnknownColumn,
-            format!("`{table}` has no column `{wanted}`; {}", near(wanted, &names)),
-        )
-    })
 }
 
 /// A name of the rowid that no column hides (<https://sqlite.org/rowidtable.html>).

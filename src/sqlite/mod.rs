@@ -7,6 +7,7 @@
 //!   statement gets onto it
 //! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`], [`sample`], [`plan`],
 //!   [`mod@compile`]: what runs on it
+//! - `names`, [`next_step`]: the stored names behind those that agents give; what to do next, behind SQLite's words
 //! - [`weigh`]: what a statement would do, for people
 //! - [`hiding`], `shown`: what else is hidden where a policy file hides a column; what lists then show
 //! - `aftermath`: what a structural statement left behind
@@ -17,9 +18,10 @@
 //! The server's own connections, fixed SQL only:
 //! - [`open`], [`diagnose`], [`identity`]: opening, what is wrong with a file that cannot be served, and whether the
 //!   file is still the one that was opened
-//! - [`tables`], [`bootstrap`], [`stored_sql`]: the server's tables: what they must look like, how they come to be
+//! - [`tables`], [`bootstrap`], `judge`, [`stored_sql`]: the server's tables: what they must look like, how they come
+//!   to be, what a file has in their place
 //! - [`ledger`], `ledger_guard`: the writing connection: events, checkpoints, audit rows
-//! - [`readout`]: the reading connection: one consistent view of events and checkpoints
+//! - [`readout`], `rows`: the reading connection: one consistent view of events and checkpoints, whatever their rows hold
 //! - snapshots: [`mod@copy`] makes them, [`restore`] lists them and brings one back
 //! - [`checkup`], [`header`]: what a file holds and whether it is sound, for `indelible doctor`
 //!
@@ -45,6 +47,7 @@ mod judged;
 pub mod ledger;
 mod ledger_guard;
 pub mod music_store;
+mod names;
 pub mod next_step;
 pub mod objects;
 pub mod open;
@@ -62,6 +65,7 @@ pub mod sample;
 pub mod search_rows;
 pub mod seen;
 mod shown;
+pub mod state_file;
 pub mod stored_sql;
 pub mod tables;
 pub mod text_command;

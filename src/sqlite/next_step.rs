@@ -4,7 +4,7 @@
 
 use super::fault::Fault;
 use super::guard::Guarded;
-use super::introspect::{near, table_names};
+use super::names::{near, table_names};
 use super::objects::Catalog;
 use crate::error::{ErrorCode, ToolError};
 use crate::policy::Policy;

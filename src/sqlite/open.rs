@@ -81,10 +81,7 @@ pub fn for_server(path: &Path, busy_timeout: Duration) -> Result<Connection, Sta
 pub fn for_reading(path: &Path, busy_timeout: Duration) -> Result<Connection, StartError> {
     let path = absolute_path(path)?;
     if diagnose::regular_file_or_absent(&path)? && !path.exists() {
-        return Err(StartError::failure(format!(
-            "the database `{}` does not exist; a server that only reads creates nothing",
-            path.display()
-        )));
+        return Err(absent(&path));
     }
     let connection = open(&path, OpenFlags::SQLITE_OPEN_READ_ONLY, busy_timeout)?;
     connection
@@ -230,12 +227,19 @@ pub fn check(path: &Path, busy_timeout: Duration, immutable_file: bool) -> Resul
     }
     let path = absolute_path(path)?;
     if diagnose::regular_file_or_absent(&path)? && !path.exists() {
-        return Err(StartError::failure(format!("the database `{}` does not exist", path.display())));
+        return Err(absent(&path));
     }
     diagnose::nothing_pending(&path)?;
     immutable(&path)
         .and_then(|connection| connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())))
         .map_err(|error| diagnose::sqlite_error(&path, &error))
+}
+
+fn absent(path: &Path) -> StartError {
+    StartError::failure(format!(
+        "the database `{}` does not exist, and nothing that only reads makes one; give the path of a file that is there",
+        path.display()
+    ))
 }
 
 /// What every connection of the server's own has: no trust in the schema, no writing around SQL's

@@ -34,6 +34,9 @@ pub enum Params {
     Named(Vec<(String, BindValue)>),
 }
 
+/// What to do about parameters that do not fit.
+const HOW: &str = "give an array with one value for each, or an object with their names";
+
 impl rusqlite::ToSql for BindValue {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
@@ -81,13 +84,13 @@ impl Params {
         match self {
             Self::None if count == 0 => Ok(()),
             Self::None => Err(wrong(format!(
-                "the statement has {count} parameters ({}) and `params` is missing",
+                "the statement has {count} parameters ({}) and `params` is missing; {HOW}",
                 parameter_names(statement)
             ))),
             Self::Positional(values) => {
                 if values.len() != count {
                     return Err(wrong(format!(
-                        "the statement has {count} parameters ({}) and `params` has {} values",
+                        "the statement has {count} parameters ({}) and `params` has {} values; {HOW}",
                         parameter_names(statement),
                         values.len()
                     )));
@@ -106,6 +109,7 @@ fn bind_named(statement: &mut Statement<'_>, values: &[(String, BindValue)]) -> 
     let names: Vec<Option<String>> =
         (1..=statement.parameter_count()).map(|at| statement.parameter_name(at).map(str::to_owned)).collect();
     let mut used = vec![false; values.len()];
+    let mut missing = Vec::new();
     for (at, name) in names.iter().enumerate() {
         let index = at + 1;
         let Some(name) = name else {
@@ -116,7 +120,8 @@ fn bind_named(statement: &mut Statement<'_>, values: &[(String, BindValue)]) -> 
         let found =
             values.iter().position(|(given, _)| given == name || name.get(1..) == Some(given.as_str()));
         let Some(found) = found else {
-            return Err(wrong(format!("parameter `{name}` is missing from `params`")));
+            missing.push(name.as_str());
+            continue;
         };
         if let Some((_, value)) = values.get(found) {
             bind_one(statement, index, value)?;
@@ -125,13 +130,34 @@ fn bind_named(statement: &mut Statement<'_>, values: &[(String, BindValue)]) -> 
             *mark = true;
         }
     }
-    match values.iter().zip(&used).find(|(_, used)| !**used) {
-        Some(((name, _), _)) => Err(wrong(format!(
-            "`params` has `{name}`, which is not a parameter of the statement ({})",
-            parameter_names(statement)
-        ))),
-        None => Ok(()),
+    let extra: Vec<&str> =
+        values.iter().zip(&used).filter(|(_, used)| !**used).map(|((name, _), _)| name.as_str()).collect();
+    let mut faults = Vec::new();
+    match missing.len() {
+        0 => {}
+        1 => faults.push(format!("parameter {} is missing from `params`", named(&missing))),
+        _ => faults.push(format!("parameters {} are missing from `params`", named(&missing))),
     }
+    if !extra.is_empty() {
+        let what = if extra.len() == 1 { "is not a parameter" } else { "are not parameters" };
+        faults.push(format!(
+            "`params` has {}, which {what} of the statement ({})",
+            named(&extra),
+            parameter_names(statement)
+        ));
+    }
+    if faults.is_empty() { Ok(()) } else { Err(wrong(faults.join("; "))) }
+}
+
+/// Up to ten names in a row, each on one short line: they may be anything.
+fn named(names: &[&str]) -> String {
+    let mut shown: Vec<String> =
+        names.iter().take(10).map(|name| crate::render::one_line(name, 60)).collect();
+    if names.len() > shown.len() {
+        shown.push("...".to_owned());
+    }
+    let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
+    crate::spec::diagnostic::listed(&shown)
 }
 
 fn bind_one(statement: &mut Statement<'_>, index: usize, value: &BindValue) -> Result<(), Fault> {
@@ -177,5 +203,6 @@ fn bind_value(name: &str, value: serde_json::Value) -> Result<BindValue, ToolErr
 }
 
 fn unbindable(name: &str, what: &str) -> ToolError {
+    let name = crate::render::one_line(name, 60);
     ToolError::new(ErrorCode::InvalidParams, format!("parameter `{name}` cannot be bound: it is {what}"))
 }

@@ -6,7 +6,8 @@
 
 use super::fault::Fault;
 use super::guard::Guarded;
-use super::introspect::{columns, find_table, real_name, rowid_alias, table_names, unknown_table};
+use super::introspect::{columns, rowid_alias};
+use super::names::{find_table, real_name, table_names, unknown_table};
 use super::objects::{Catalog, quoted};
 use super::query::cell_of;
 use super::shown::{rowid_is_hidden, shown, shown_columns};

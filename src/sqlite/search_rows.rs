@@ -5,7 +5,8 @@
 
 use super::fault::Fault;
 use super::guard::Guarded;
-use super::introspect::{Column, columns, find_table, real_name, rowid_alias, table_names, unknown_table};
+use super::introspect::{Column, columns, rowid_alias};
+use super::names::{find_table, real_name, table_names, unknown_table};
 use super::objects::{Catalog, quoted};
 use super::query::cell_of;
 use super::shown::{rowid_is_hidden, shown, shown_columns};
@@ -201,13 +202,14 @@ impl Plan {
     }
 }
 
-/// The expression must stand on its own within a CASE, too. Text that closes the parenthesis and goes on
-/// with anything but an operator (`1) LIMIT (5`, `1) UNION SELECT (2`) fits in there or behind WHERE, not both.
+/// The expression must stand on its own within a CASE, too, where no parenthesis is open. Text that closes the
+/// one behind WHERE (`1) LIMIT (5`, `1) OR (1`) does not fit in there, and what fits in there alone
+/// (`1 THEN 2 WHEN 3`) does not fit behind WHERE.
 fn check_filter(guarded: &Guarded, policy: &'static Policy, filter: &str, plan: &Plan) -> Result<(), Fault> {
     if filter.trim().is_empty() {
         return Err(ToolError::arguments("`where` is empty: leave it out or give an SQL expression").into());
     }
-    let alone = format!("SELECT CASE WHEN (\n{filter}\n) THEN 1 END FROM main.{}", quoted(&plan.table));
+    let alone = format!("SELECT CASE WHEN\n{filter}\nTHEN 1 END FROM main.{}", quoted(&plan.table));
     let compiled = guarded.compile(policy, &alone).map_err(|fault| match fault {
         Fault::Error(error)
             if error.code == ErrorCode::SyntaxError || error.code == ErrorCode::MultipleStatements =>

@@ -11,6 +11,9 @@ use crate::spec::diagnostic::{listed, nearest};
 use crate::spec::model::{ParamSpec, ParamType, ToolSpec};
 use serde_json::{Map, Value};
 
+/// Unknown arguments that are named one by one.
+const MOST_UNKNOWN: usize = 5;
+
 /// Checks `arguments` against the tool's parameters.
 ///
 /// The result holds a parameter in the order of the manifest when it was given or has a default; `null` counts as
@@ -25,11 +28,13 @@ pub fn check(
     arguments: Option<Map<String, Value>>,
 ) -> Result<Map<String, Value>, ToolError> {
     let mut given = arguments.unwrap_or_default();
-    let mut mistakes: Vec<String> = given
-        .keys()
-        .filter(|name| !spec.params.iter().any(|param| param.name == **name))
-        .map(|name| unknown(name, spec))
-        .collect();
+    let mut strangers = given.keys().filter(|name| !spec.params.iter().any(|param| param.name == **name));
+    let mut mistakes: Vec<String> =
+        strangers.by_ref().take(MOST_UNKNOWN).map(|name| unknown(name, spec)).collect();
+    match strangers.count() {
+        0 => {}
+        more => mistakes.push(format!("{more} more arguments are unknown")),
+    }
     let mut checked = Map::new();
     for param in &spec.params {
         let value = given.remove(&param.name).unwrap_or(Value::Null);
@@ -53,6 +58,11 @@ pub fn value(param: &ParamSpec, settings: &SurfaceSettings, value: Value) -> Res
     let rules = Rules::of(param, settings);
     match param.kind {
         ParamType::Binding => binding(&param.name, value),
+        ParamType::Any => Ok(value),
+        ParamType::Object => object(&format!("`{}`", param.name), value),
+        ParamType::Duration => {
+            rules.scalar(ParamType::Duration, &format!("`{}`", param.name), as_text(value))
+        }
         kind => match kind.item() {
             None => rules.scalar(kind, &format!("`{}`", param.name), value),
             Some(item) => list(&param.name, item, &rules, value),
@@ -203,6 +213,7 @@ fn list(name: &str, item: ParamType, rules: &Rules<'_>, value: Value) -> Result<
         ParamType::Signed => ("whole numbers", "[1,2]"),
         ParamType::Number => ("numbers", "[1,2.5]"),
         ParamType::Boolean => ("booleans", "[true,false]"),
+        ParamType::Object => ("objects", "[{...},{...}]"),
         _ => ("strings", "[\"a\",\"b\"]"),
     };
     let given = match from_json_text(value) {
@@ -219,7 +230,8 @@ fn list(name: &str, item: ParamType, rules: &Rules<'_>, value: Value) -> Result<
             let value = shown_value(&value);
             return Err(format!("`{name}` must be a list of {items}, got {value} at position {}", index + 1));
         }
-        rules.scalar(item, &format!("position {} of `{name}`", index + 1), value)
+        let what = format!("position {} of `{name}`", index + 1);
+        if item == ParamType::Object { object(&what, value) } else { rules.scalar(item, &what, value) }
     };
     given.into_iter().enumerate().map(one).collect::<Result<_, _>>().map(Value::Array)
 }
@@ -233,6 +245,19 @@ fn binding(name: &str, value: Value) -> Result<Value, String> {
         "`{name}` must be an array (values by position) or an object (values by name), got {}",
         shown_value(&value)
     ))
+}
+
+fn object(what: &str, value: Value) -> Result<Value, String> {
+    let value = from_json_text(value);
+    if value.is_object() {
+        return Ok(value);
+    }
+    Err(format!("{what} must be an object, got {}", shown_value(&value)))
+}
+
+/// A number as its digits: seconds may come as 30 and as "30".
+fn as_text(value: Value) -> Value {
+    if value.is_number() { Value::String(value.to_string()) } else { value }
 }
 
 /// An array or object that came as JSON text; everything else as it is.

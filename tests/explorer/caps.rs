@@ -107,8 +107,9 @@ fn two_thousand_columns_are_shown() {
         );
         assert_eq!(data["truncated"], Value::Null, "{tool}");
     }
-    let table = desk.data("describe_table", json!({"table": "wide"}));
-    assert_eq!(table["columns"].as_array().unwrap().len(), 2000);
+    let mut roomy = Desk::with(&bench, &["--max-result-bytes", "300000"]);
+    let table = roomy.data("describe_table", json!({"table": "wide"}));
+    assert_eq!((table["columns"].as_array().unwrap().len(), &table["truncated"]), (2000, &Value::Null));
     let long: Vec<String> = (0..2000).map(|n| format!("1 AS \"{}{n}\"", "n".repeat(300))).collect();
     let answer = desk.query(&format!("SELECT {}", long.join(", ")));
     assert_eq!(answer.ok().structured["columns"].as_array().unwrap().len(), 2000);
@@ -116,4 +117,30 @@ fn two_thousand_columns_are_shown() {
     let too_many: Vec<String> = (0..2001).map(|n| format!("{n}")).collect();
     desk.query(&format!("SELECT {}", too_many.join(", ")))
         .fails_as("SQL_ERROR", &["too many columns in result set"]);
+}
+
+#[test]
+fn descriptions_and_plans_are_capped_as_rows_are() {
+    let bench = Bench::with(MUSIC);
+    let columns: Vec<String> = (0..500).map(|n| format!("column_number_{n} TEXT DEFAULT 'x'")).collect();
+    bench.sql(&format!("CREATE TABLE wide({})", columns.join(", ")));
+    bench.sql(&format!("CREATE VIEW talkative AS SELECT 1 AS one /* {} */", "word ".repeat(20_000)));
+    let mut desk = Desk::with(&bench, &["--max-result-bytes", "4000"]);
+    let scans = format!("SELECT 1 {}", " UNION ALL SELECT id FROM tracks".repeat(100));
+    for (tool, arguments, kept) in [
+        ("describe_table", json!({"table": "wide"}), "columns"),
+        ("describe_table", json!({"table": "talkative"}), "columns"),
+        ("explain_query", json!({"sql": scans}), "plan"),
+    ] {
+        let answer = desk.call(tool, arguments.clone());
+        let data = &answer.ok().structured;
+        assert_eq!(data["truncated"], "max_output_bytes", "{arguments}");
+        assert!(!data[kept].as_array().unwrap().is_empty(), "{arguments}");
+        assert!(data.to_string().len() < 4500, "{arguments}: {} bytes of data", data.to_string().len());
+        assert!(answer.text.len() < 4500, "{arguments}: {} bytes of text", answer.text.len());
+        answer.ends("cut at 4000 bytes");
+    }
+    let small = desk.data("describe_table", json!({"table": "tracks"}));
+    assert_eq!(small["truncated"], Value::Null);
+    assert!(small["sql"].as_str().is_some());
 }

@@ -23,7 +23,12 @@ const WAYS: &[Way] = &[
         says: "one statement per call",
         next: "send each in a call of its own",
     },
-    Way { code: "EMPTY_STATEMENT", sql: "-- nothing", says: "there is no statement", next: "" },
+    Way {
+        code: "EMPTY_STATEMENT",
+        sql: "-- nothing",
+        says: "there is no statement",
+        next: "send one SQL statement",
+    },
     Way {
         code: "SYNTAX_ERROR",
         sql: "SELECT FROM WHERE",
@@ -42,7 +47,7 @@ const WAYS: &[Way] = &[
         says: "no such column: nope",
         next: "describe_table",
     },
-    Way { code: "INVALID_PARAMS", sql: "SELECT ?", says: "`params` is missing", next: "" },
+    Way { code: "INVALID_PARAMS", sql: "SELECT ?", says: "`params` is missing", next: "give an array" },
     Way { code: "TIMEOUT", sql: ENDLESS, says: "ran longer than 0.3 s", next: "narrow it" },
     Way {
         code: "TOO_BIG",
@@ -75,7 +80,16 @@ fn each_code_stands_in_front_of_its_words_and_the_words_say_what_to_do() {
         desk.query(way.sql).fails_as(way.code, &[way.says, way.next]).starts(&format!("[{}] ", way.code));
         seen.insert(way.code);
     }
-    desk.query("DELETE FROM tracks").fails_as("NOT_SELECT", &["takes one SELECT"]);
+    for (sql, next) in [
+        ("DELETE FROM tracks", "no tool of this server changes anything"),
+        ("EXPLAIN SELECT 1", "use explain_query for a plan"),
+        ("PRAGMA table_info(tracks)", "SELECT * FROM pragma_table_info('t')"),
+    ] {
+        desk.query(sql).fails_as("NOT_SELECT", &["takes one SELECT", next]);
+    }
+    desk.call("explain_query", json!({"sql": "EXPLAIN SELECT 1"}))
+        .fails_as("NOT_SELECT", &["leave EXPLAIN out"]);
+    desk.query(ENDLESS).fails_as("TIMEOUT", &["look at its plan with explain_query"]);
     desk.query("WITH x AS (SELECT 1) DELETE FROM tracks")
         .fails_as("NOT_READ_ONLY", &["no tool of this server does this"]);
     desk.call("run_query", json!({"sql": 7})).fails_as("INVALID_ARGUMENTS", &["`sql`"]);

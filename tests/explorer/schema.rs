@@ -59,7 +59,7 @@ fn a_table_is_described_whatever_the_case_of_its_name() {
             (&json!("tracks"), &json!("table"), &json!(60))
         );
         assert_eq!(table["columns"].as_array().unwrap().len(), 6);
-        let id = json!({"name": "id", "type": "INTEGER", "nullable": true, "default": null, "primary_key": true, "generated": false});
+        let id = json!({"name": "id", "type": "INTEGER", "nullable": false, "default": null, "primary_key": true, "generated": false});
         assert_eq!(table["columns"][0], id);
         let key = json!({"from": ["album_id"], "table": "albums", "to": ["id"], "on_update": "NO ACTION", "on_delete": "NO ACTION"});
         assert_eq!(table["foreign_keys"], json!([key]));
@@ -86,6 +86,7 @@ fn keys_indexes_defaults_and_generated_columns_are_told_apart() {
         CREATE UNIQUE INDEX child_part ON child(x) WHERE x > 0;
         CREATE INDEX child_expr ON child(lower(y), x);
         CREATE TABLE plain(k TEXT PRIMARY KEY, v) WITHOUT ROWID;
+        CREATE TABLE other(k INTEGER PRIMARY KEY DESC, v); CREATE TABLE text_key(k TEXT PRIMARY KEY, v);
         CREATE VIRTUAL TABLE words USING fts5(word);",
     );
     let mut desk = Desk::on(&bench);
@@ -100,13 +101,18 @@ fn keys_indexes_defaults_and_generated_columns_are_told_apart() {
     assert_eq!(
         columns,
         [
-            ("id", true, &none, false),
+            ("id", false, &none, false),
             ("x", false, &sum, false),
             ("y", true, &text, false),
             ("low", true, &none, true),
             ("len", true, &none, true)
         ]
     );
+    // Only a key that is the rowid, or of a table without one, is never NULL.
+    for (table, nullable) in [("plain", false), ("other", true), ("text_key", true)] {
+        let described = desk.data("describe_table", json!({"table": table}));
+        assert_eq!(described["columns"][0]["nullable"], nullable, "{table}");
+    }
     let key = |to: Value, update: &str, delete: &str| json!({"from": ["x", "y"], "table": "parent", "to": to, "on_update": update, "on_delete": delete});
     let expected =
         json!([key(json!([]), "NO ACTION", "NO ACTION"), key(json!(["a", "b"]), "SET NULL", "CASCADE")]);

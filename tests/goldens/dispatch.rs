@@ -174,8 +174,10 @@ pub async fn dispatch(
             };
             crate::handlers::explore::explain(cx, input).await
         }
+        _ => Err(crate::error::ToolError::arguments(format!("`{}` is a tool of another kind of server", tool.id()))),
     }
 }
+
 
 /// Reads a resource; `value` is what its URI holds where the template has its variable.
 ///
@@ -199,6 +201,7 @@ pub async fn read_resource(
         }
     }
 }
+
 
 fn parsed<T: serde::de::DeserializeOwned>(
     arguments: serde_json::Map<String, serde_json::Value>,

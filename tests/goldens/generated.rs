@@ -45,6 +45,18 @@ pub enum Tool {
     ExplorerRunQuery,
     /// `explorer.explain_query`: Explain a query.
     ExplorerExplainQuery,
+    /// `primitives.primitive_list`: List primitives.
+    PrimitivesPrimitiveList,
+    /// `primitives.primitive_create`: Create a primitive.
+    PrimitivesPrimitiveCreate,
+    /// `primitives.kv_get`: Read keys.
+    PrimitivesKvGet,
+    /// `primitives.kv_list`: List keys.
+    PrimitivesKvList,
+    /// `primitives.kv_set`: Set keys.
+    PrimitivesKvSet,
+    /// `primitives.kv_delete`: Delete keys.
+    PrimitivesKvDelete,
 }
 
 impl Tool {
@@ -70,6 +82,12 @@ impl Tool {
         Tool::ExplorerSampleRows,
         Tool::ExplorerRunQuery,
         Tool::ExplorerExplainQuery,
+        Tool::PrimitivesPrimitiveList,
+        Tool::PrimitivesPrimitiveCreate,
+        Tool::PrimitivesKvGet,
+        Tool::PrimitivesKvList,
+        Tool::PrimitivesKvSet,
+        Tool::PrimitivesKvDelete,
     ];
 
     /// The id in tools.yaml.
@@ -96,6 +114,12 @@ impl Tool {
             Tool::ExplorerSampleRows => "explorer.sample_rows",
             Tool::ExplorerRunQuery => "explorer.run_query",
             Tool::ExplorerExplainQuery => "explorer.explain_query",
+            Tool::PrimitivesPrimitiveList => "primitives.primitive_list",
+            Tool::PrimitivesPrimitiveCreate => "primitives.primitive_create",
+            Tool::PrimitivesKvGet => "primitives.kv_get",
+            Tool::PrimitivesKvList => "primitives.kv_list",
+            Tool::PrimitivesKvSet => "primitives.kv_set",
+            Tool::PrimitivesKvDelete => "primitives.kv_delete",
         }
     }
 
@@ -123,6 +147,12 @@ impl Tool {
             "explorer.sample_rows" => Some(Tool::ExplorerSampleRows),
             "explorer.run_query" => Some(Tool::ExplorerRunQuery),
             "explorer.explain_query" => Some(Tool::ExplorerExplainQuery),
+            "primitives.primitive_list" => Some(Tool::PrimitivesPrimitiveList),
+            "primitives.primitive_create" => Some(Tool::PrimitivesPrimitiveCreate),
+            "primitives.kv_get" => Some(Tool::PrimitivesKvGet),
+            "primitives.kv_list" => Some(Tool::PrimitivesKvList),
+            "primitives.kv_set" => Some(Tool::PrimitivesKvSet),
+            "primitives.kv_delete" => Some(Tool::PrimitivesKvDelete),
             _ => None,
         }
     }
@@ -151,6 +181,12 @@ impl Tool {
             Tool::ExplorerSampleRows => Some(crate::results::schema_of::<crate::results::RowSet>()),
             Tool::ExplorerRunQuery => Some(crate::results::schema_of::<crate::results::RowSet>()),
             Tool::ExplorerExplainQuery => Some(crate::results::schema_of::<crate::results::QueryPlan>()),
+            Tool::PrimitivesPrimitiveList => Some(crate::results::schema_of::<crate::results::PrimitiveList>()),
+            Tool::PrimitivesPrimitiveCreate => Some(crate::results::schema_of::<crate::results::PrimitiveMade>()),
+            Tool::PrimitivesKvGet => Some(crate::results::schema_of::<crate::results::KvFound>()),
+            Tool::PrimitivesKvList => Some(crate::results::schema_of::<crate::results::KvPage>()),
+            Tool::PrimitivesKvSet => Some(crate::results::schema_of::<crate::results::KvWritten>()),
+            Tool::PrimitivesKvDelete => Some(crate::results::schema_of::<crate::results::KvDeleted>()),
         }
     }
 
@@ -178,6 +214,12 @@ impl Tool {
             Tool::ExplorerSampleRows => schemars::schema_for!(ExplorerSampleRowsArgs),
             Tool::ExplorerRunQuery => schemars::schema_for!(ExplorerRunQueryArgs),
             Tool::ExplorerExplainQuery => schemars::schema_for!(ExplorerExplainQueryArgs),
+            Tool::PrimitivesPrimitiveList => schemars::schema_for!(PrimitivesPrimitiveListArgs),
+            Tool::PrimitivesPrimitiveCreate => schemars::schema_for!(PrimitivesPrimitiveCreateArgs),
+            Tool::PrimitivesKvGet => schemars::schema_for!(PrimitivesKvGetArgs),
+            Tool::PrimitivesKvList => schemars::schema_for!(PrimitivesKvListArgs),
+            Tool::PrimitivesKvSet => schemars::schema_for!(PrimitivesKvSetArgs),
+            Tool::PrimitivesKvDelete => schemars::schema_for!(PrimitivesKvDeleteArgs),
         }
     }
 }
@@ -390,6 +432,90 @@ pub struct ExplorerExplainQueryArgs {
     pub params: Option<serde_json::Value>,
 }
 
+/// The arguments of `primitives.primitive_list`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesPrimitiveListArgs {
+    /// `type`: string, optional.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+}
+
+/// The arguments of `primitives.primitive_create`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesPrimitiveCreateArgs {
+    /// `type`: string, required.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `name`: string, required.
+    pub name: String,
+}
+
+/// The arguments of `primitives.kv_get`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesKvGetArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `key`: string, optional.
+    pub key: Option<String>,
+    /// `keys`: list of strings, optional.
+    pub keys: Option<Vec<String>>,
+}
+
+/// The arguments of `primitives.kv_list`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesKvListArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `prefix`: string, optional.
+    pub prefix: Option<String>,
+    /// `cursor`: string, optional.
+    pub cursor: Option<String>,
+    /// `limit`: integer, optional.
+    pub limit: Option<u64>,
+    /// `values`: boolean, optional.
+    pub values: Option<bool>,
+}
+
+/// The arguments of `primitives.kv_set`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesKvSetArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `key`: string, optional.
+    pub key: Option<String>,
+    /// `value`: any, optional.
+    pub value: Option<serde_json::Value>,
+    /// `encoding`: string, optional.
+    pub encoding: Option<String>,
+    /// `ttl`: duration, optional.
+    pub ttl: Option<String>,
+    /// `if_version`: integer, optional.
+    pub if_version: Option<u64>,
+    /// `incr`: integer, optional.
+    pub incr: Option<i64>,
+    /// `items`: list of objects, optional.
+    pub items: Option<Vec<serde_json::Map<String, serde_json::Value>>>,
+}
+
+/// The arguments of `primitives.kv_delete`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesKvDeleteArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `key`: string, optional.
+    pub key: Option<String>,
+    /// `if_version`: integer, optional.
+    pub if_version: Option<u64>,
+    /// `keys`: list of strings, optional.
+    pub keys: Option<Vec<String>>,
+}
+
 /// Every resource and resource template of every profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resource {
@@ -435,6 +561,12 @@ pub enum PolicyId {
     Snapshot,
     /// `restore`: The server puts a snapshot in the place of everything but its own tables; no agent-written SQL.
     Restore,
+    /// `state_look`: The server looks at a primitive; no agent-written SQL.
+    StateLook,
+    /// `state_add`: The server adds to a primitive, or makes one; no agent-written SQL.
+    StateAdd,
+    /// `state_change`: The server replaces or deletes what a primitive holds; no agent-written SQL.
+    StateChange,
 }
 
 impl PolicyId {
@@ -449,6 +581,9 @@ impl PolicyId {
         PolicyId::Chain,
         PolicyId::Snapshot,
         PolicyId::Restore,
+        PolicyId::StateLook,
+        PolicyId::StateAdd,
+        PolicyId::StateChange,
     ];
 
     /// The id in policy.yaml.
@@ -470,6 +605,9 @@ impl PolicyId {
             "chain" => Some(PolicyId::Chain),
             "snapshot" => Some(PolicyId::Snapshot),
             "restore" => Some(PolicyId::Restore),
+            "state_look" => Some(PolicyId::StateLook),
+            "state_add" => Some(PolicyId::StateAdd),
+            "state_change" => Some(PolicyId::StateChange),
             _ => None,
         }
     }
@@ -487,6 +625,9 @@ impl PolicyId {
             PolicyId::Chain => &CHAIN,
             PolicyId::Snapshot => &SNAPSHOT,
             PolicyId::Restore => &RESTORE,
+            PolicyId::StateLook => &STATE_LOOK,
+            PolicyId::StateAdd => &STATE_ADD,
+            PolicyId::StateChange => &STATE_CHANGE,
         }
     }
 }
@@ -817,6 +958,60 @@ static RESTORE: Policy = Policy {
     snapshots_first: true,
 };
 
+static STATE_LOOK: Policy = Policy {
+    id: "state_look",
+    title: "The server looks at a primitive; no agent-written SQL",
+    tool: "",
+    connection: ConnectionKind::None,
+    selects_only: false,
+    writes: false,
+    can_lose: false,
+    actions: &[
+    ],
+    pragmas: &[
+    ],
+    functions_denied: &[],
+    modules: &[],
+    counts_overwrites: false,
+    snapshots_first: false,
+};
+
+static STATE_ADD: Policy = Policy {
+    id: "state_add",
+    title: "The server adds to a primitive, or makes one; no agent-written SQL",
+    tool: "",
+    connection: ConnectionKind::None,
+    selects_only: false,
+    writes: true,
+    can_lose: false,
+    actions: &[
+    ],
+    pragmas: &[
+    ],
+    functions_denied: &[],
+    modules: &[],
+    counts_overwrites: false,
+    snapshots_first: false,
+};
+
+static STATE_CHANGE: Policy = Policy {
+    id: "state_change",
+    title: "The server replaces or deletes what a primitive holds; no agent-written SQL",
+    tool: "",
+    connection: ConnectionKind::None,
+    selects_only: false,
+    writes: true,
+    can_lose: true,
+    actions: &[
+    ],
+    pragmas: &[
+    ],
+    functions_denied: &[],
+    modules: &[],
+    counts_overwrites: false,
+    snapshots_first: false,
+};
+
 /// Every policy, in the order of policy.yaml.
 pub static POLICIES: &[&Policy] = &[
     &READ,
@@ -828,6 +1023,9 @@ pub static POLICIES: &[&Policy] = &[
     &CHAIN,
     &SNAPSHOT,
     &RESTORE,
+    &STATE_LOOK,
+    &STATE_ADD,
+    &STATE_CHANGE,
 ];
 
 /// The words of every authorizer action.
@@ -1060,7 +1258,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "bfcd220b0441662f9dcf39df895832c5d360b2a18ca6e8a28213143f561d9e74";
+pub const MANIFEST_SHA256: &str = "ae8c92417cc6d8de7553e2b84c6d3fe83e0b4cdfc9cff97d4ce7abddc7c8ba79";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
-pub const POLICY_SHA256: &str = "33a65e753314e88a70447456046997e9a4e9b18cae09af1ffd6e2911f77ef289";
+pub const POLICY_SHA256: &str = "419b81fdcc44ad3617ec485ed3733053d04345d0671a5f95c153d1c4f42a1c7a";

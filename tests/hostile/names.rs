@@ -66,6 +66,9 @@ fn a_search_condition_is_one_expression() {
         "1; DROP TABLE t",
         "1 /*",
         "1) THEN 2 WHEN (3",
+        "1 THEN 2 WHEN 3",
+        "1) OR (1",
+        "id = 1) OR (a = 'hallo'",
         "id = ?",
         "1, 2",
     ] {

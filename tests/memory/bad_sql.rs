@@ -345,3 +345,41 @@ fn the_schema_table_is_read_and_never_written() {
     assert_eq!(bench.content(), before);
     client.is_alive();
 }
+
+#[test]
+fn an_error_is_never_longer_than_its_reader_can_bear() {
+    let bench = Bench::notes();
+    let mut client = Server::on(&bench).start();
+    let long = "x".repeat(50_000);
+    let answer = client.write(&format!("CREATE TABLE \"{long}y\"(a UNIQUE)"));
+    assert!(answer.ok().text.len() < 300, "{}", answer.text.len());
+    for sql in [
+        format!("SELECT \"{long}\""),
+        format!("SELECT * FROM \"{long}\""),
+        format!("SELECT {long}(1)"),
+        format!("SELECT json_extract('{{}}', '{long}')"),
+        format!("SELECT 1 AS a FROM notes AS \"{long}\" JOIN notes AS \"{long}\" WHERE \"{long}\".nope"),
+    ] {
+        let answer = client.read(&sql);
+        answer.fails(&["...[+"]).lacks("panicked");
+        assert!(answer.text.chars().count() < 2200, "{} chars", answer.text.chars().count());
+    }
+    let unknown: serde_json::Map<String, _> = (0..10_000).map(|n| (format!("key{n}"), json!(n))).collect();
+    let answer = client.call("verify_chain", json!(unknown));
+    answer.fails_as("INVALID_ARGUMENTS", &["`key0` is not an argument", "9995 more"]);
+    assert!(answer.text.len() < 500, "{}", answer.text.len());
+    let params = json!({long.clone(): 1, "also": 2});
+    let answer = client.call("read_query", json!({"query": "SELECT :a", "params": params}));
+    answer.fails_as("INVALID_PARAMS", &["parameter `:a` is missing", "`also`"]);
+    assert!(answer.text.len() < 400, "{}", answer.text);
+    let answer = client.call(
+        "destructive_query",
+        json!({"query": "UPDATE notes SET id = 1", "reason": "because ".repeat(20_000)}),
+    );
+    answer.fails(&[
+        "UNIQUE constraint failed: notes.id; reason: because",
+        "...[+",
+        "a snapshot had been made",
+    ]);
+    assert!(answer.text.len() < 1200, "{}", answer.text.len());
+}

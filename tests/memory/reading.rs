@@ -209,7 +209,9 @@ fn parameters_that_do_not_fit_are_named() {
         ("SELECT ?", json!([1, 2]), &["1 parameters", "2 values"] as &[&str]),
         ("SELECT ?, ?", json!([1]), &["2 parameters", "1 values"]),
         ("SELECT :a, :b", json!({"a": 1}), &["`:b`", "missing"]),
+        ("SELECT :a, :b, :c", json!({"b": 1}), &["parameters `:a` and `:c` are missing"]),
         ("SELECT :a", json!({"a": 1, "c": 2}), &["`c`", ":a"]),
+        ("SELECT :a", json!({"b": 1, "c": 2}), &["`:a` is missing", "`b` and `c`, which are not parameters"]),
         ("SELECT ?", json!({"a": 1}), &["array"]),
         ("SELECT ?", json!([[1]]), &["parameter `1`", "JSON text"]),
         ("SELECT :a", json!({"a": {"b": 1}}), &["parameter `a`", "JSON text"]),
@@ -217,7 +219,7 @@ fn parameters_that_do_not_fit_are_named() {
     ] {
         client.call("read_query", json!({"query": sql, "params": params})).fails_as("INVALID_PARAMS", words);
     }
-    client.read("SELECT ? AS unbound").fails_as("INVALID_PARAMS", &["param"]);
+    client.read("SELECT ? AS unbound").fails_as("INVALID_PARAMS", &["`params` is missing; give an array"]);
     client.is_alive();
 }
 
@@ -255,6 +257,12 @@ fn everything_that_writes_is_sent_to_its_tool() {
     ] {
         client.read(sql).fails(words);
     }
+    // A pragma that looks has a tool, too; one that no tool runs is not sent from one to the next.
+    client.write("PRAGMA journal_mode").fails_as("REFUSED", &["not allowed in write_query; use read_query"]);
+    client.write("PRAGMA optimize").fails_as("REFUSED", &["table_info(t)"]).lacks("read_query");
+    client
+        .read("PRAGMA optimize")
+        .fails_as("REFUSED", &["PRAGMA optimize is not allowed in read_query", "table_info(t)"]);
     assert_eq!(bench.content(), before);
 }
 

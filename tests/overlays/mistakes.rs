@@ -113,7 +113,7 @@ fn the_budgets_are_the_builds() {
     let long = "x".repeat(1_100);
     refused(
         &format!("tools:\n  - tool: verify_chain\n    words: {{purpose: {long}}}\n"),
-        &["3:12: the description of tool `memory.verify_chain` is 1368 characters long, above 1024"],
+        &["3:12: the description of tool `memory.verify_chain` is 1376 characters long, above 1024"],
     );
     let many: String = (0..8)
         .map(|n| {

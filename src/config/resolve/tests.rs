@@ -35,8 +35,18 @@ fn origins(flags: &str, env: &str) -> Result<Resolved, StartError> {
     let variables: Vec<(&str, &str)> =
         env.split_whitespace().map(|pair| pair.split_once('=').expect("NAME=value")).collect();
     let profiles = [
-        Profile { id: "memory".to_owned(), defaults: defaults(1000), only_reads: false },
-        Profile { id: "explorer".to_owned(), defaults: defaults(200), only_reads: true },
+        Profile {
+            id: "memory".to_owned(),
+            defaults: defaults(1000),
+            only_reads: false,
+            serves: Serves::Database,
+        },
+        Profile {
+            id: "explorer".to_owned(),
+            defaults: defaults(200),
+            only_reads: true,
+            serves: Serves::Database,
+        },
     ];
     let lookup = |name: &str| {
         let found = variables.iter().find(|(variable, _)| *variable == name);
@@ -191,7 +201,12 @@ fn paths_become_absolute_and_any_file_name_is_taken() {
     let here = std::env::current_dir().unwrap();
     let path = |text: &str| {
         let raw = RawArgs { db: Some(text.into()), ..RawArgs::default() };
-        let profiles = [Profile { id: "memory".to_owned(), defaults: defaults(1000), only_reads: false }];
+        let profiles = [Profile {
+            id: "memory".to_owned(),
+            defaults: defaults(1000),
+            only_reads: false,
+            serves: Serves::Database,
+        }];
         resolve(&raw, |name| (name == "HOME").then(|| "/home/me".into()), &profiles).map(|s| s.db)
     };
     let rows = [
@@ -217,7 +232,12 @@ fn a_file_name_need_not_be_utf8() {
     use std::os::unix::ffi::OsStringExt;
     let name = OsString::from_vec(b"/x/\xff.db".to_vec());
     let raw = RawArgs { db: Some(name.clone()), ..RawArgs::default() };
-    let profiles = [Profile { id: "memory".to_owned(), defaults: defaults(1000), only_reads: false }];
+    let profiles = [Profile {
+        id: "memory".to_owned(),
+        defaults: defaults(1000),
+        only_reads: false,
+        serves: Serves::Database,
+    }];
     let settings = resolve(&raw, |_| None, &profiles).unwrap();
     assert_eq!(settings.db, PathBuf::from(name));
 }

@@ -1,0 +1,178 @@
+//! The catalog in `catalog.db`.
+//!
+//! Nothing of it is kept in memory: a person's commands write the same file while a server runs.
+
+use super::file::StateFile;
+use super::folder::Folder;
+use crate::error::{ErrorCode, ToolError};
+use crate::sqlite::state_file::{self, Steps};
+use crate::state::catalog::{Catalog, Group, Kind, Primitive, check_name};
+use crate::state::clock::Clock;
+use crate::state::{Outcome, not_found};
+use async_trait::async_trait;
+use rusqlite::{OptionalExtension, Row, params};
+use std::sync::Arc;
+
+const STEPS: Steps = &["
+    CREATE TABLE groups (
+        id TEXT PRIMARY KEY NOT NULL,
+        name TEXT NOT NULL UNIQUE,
+        created_at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE primitives (
+        id TEXT PRIMARY KEY NOT NULL,
+        group_id TEXT NOT NULL REFERENCES groups(id),
+        name TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        paused INTEGER NOT NULL DEFAULT 0,
+        created_at INTEGER NOT NULL,
+        UNIQUE (group_id, name)
+    ) STRICT, WITHOUT ROWID;
+"];
+
+const PRIMITIVE: &str = "SELECT id, group_id, name, kind, paused FROM primitives";
+
+/// The catalog.
+pub(super) struct SqlCatalog {
+    file: Arc<StateFile>,
+    clock: Arc<dyn Clock>,
+}
+
+impl SqlCatalog {
+    pub(super) fn open(folder: &Folder, clock: Arc<dyn Clock>) -> Outcome<Self> {
+        Ok(Self { file: Arc::new(StateFile::open(folder.catalog(), STEPS)?), clock })
+    }
+
+    pub(super) async fn close(&self) {
+        self.file.close().await;
+    }
+}
+
+#[async_trait]
+impl Catalog for SqlCatalog {
+    async fn groups(&self) -> Outcome<Vec<Group>> {
+        self.file
+            .read(|connection| {
+                let list = || {
+                    let mut statement =
+                        connection.prepare_cached("SELECT id, name FROM groups ORDER BY name")?;
+                    let groups =
+                        statement.query_map([], |row| Ok(Group { id: row.get(0)?, name: row.get(1)? }))?;
+                    groups.collect::<rusqlite::Result<Vec<_>>>()
+                };
+                list().map_err(|error| state_file::error(&error))
+            })
+            .await
+    }
+
+    async fn group(&self, name: &str, create: bool) -> Outcome<Group> {
+        let (wanted, found) = (name.to_owned(), name.to_owned());
+        let found = self
+            .file
+            .read(move |connection| {
+                connection
+                    .query_row("SELECT id, name FROM groups WHERE name = ?1", [&found], |row| {
+                        Ok(Group { id: row.get(0)?, name: row.get(1)? })
+                    })
+                    .optional()
+                    .map_err(|error| state_file::error(&error))
+            })
+            .await?;
+        match found {
+            Some(group) => Ok(group),
+            None if create => {
+                check_name("group", &wanted)?;
+                let (id, now) = (new_id(), self.clock.now());
+                self.file
+                    .write(move |connection| {
+                        connection
+                            .query_row(
+                                "INSERT INTO groups (id, name, created_at) VALUES (?1, ?2, ?3)
+                                 ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id, name",
+                                params![id, wanted, now],
+                                |row| Ok(Group { id: row.get(0)?, name: row.get(1)? }),
+                            )
+                            .map_err(|error| state_file::error(&error))
+                    })
+                    .await
+            }
+            None => Err(not_found(format!(
+                "there is no group `{}`; a person makes one with `indelible groups create`",
+                crate::render::one_line(&wanted, 80)
+            ))),
+        }
+    }
+
+    async fn primitives(&self, group: &Group) -> Outcome<Vec<Primitive>> {
+        let group = group.id.clone();
+        self.file
+            .read(move |connection| {
+                let list = || {
+                    let sql = format!("{PRIMITIVE} WHERE group_id = ?1 ORDER BY name");
+                    let mut statement = connection.prepare_cached(&sql)?;
+                    statement.query_map([&group], primitive)?.collect::<rusqlite::Result<Vec<_>>>()
+                };
+                list().map_err(|error| state_file::error(&error))
+            })
+            .await
+    }
+
+    async fn create(&self, group: &Group, kind: Kind, name: &str) -> Outcome<Primitive> {
+        check_name("name", name)?;
+        let made =
+            Primitive { id: new_id(), group: group.id.clone(), name: name.to_owned(), kind, paused: false };
+        let (row, now) = (made.clone(), self.clock.now());
+        let added = self
+            .file
+            .write(move |connection| {
+                connection
+                    .execute(
+                        "INSERT INTO primitives (id, group_id, name, kind, created_at)
+                         VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (group_id, name) DO NOTHING",
+                        params![row.id, row.group, row.name, row.kind.name(), now],
+                    )
+                    .map_err(|error| state_file::error(&error))
+            })
+            .await?;
+        if added == 0 {
+            return Err(ToolError::new(
+                ErrorCode::Conflict,
+                format!("the group has a primitive `{name}` already; choose another name, or use that one"),
+            ));
+        }
+        Ok(made)
+    }
+
+    async fn pause(&self, primitive: &Primitive, paused: bool) -> Outcome<()> {
+        let id = primitive.id.clone();
+        self.file
+            .write(move |connection| {
+                let changed = connection
+                    .execute("UPDATE primitives SET paused = ?2 WHERE id = ?1", params![id, paused])
+                    .map_err(|error| state_file::error(&error))?;
+                if changed == 0 {
+                    Err(not_found("the primitive is gone; call primitive_list"))
+                } else {
+                    Ok(())
+                }
+            })
+            .await
+    }
+}
+
+/// 26 characters, lower case; later ones sort behind earlier ones.
+pub(super) fn new_id() -> String {
+    ulid::Ulid::generate().to_string().to_ascii_lowercase()
+}
+
+fn primitive(row: &Row<'_>) -> rusqlite::Result<Primitive> {
+    let kind: String = row.get(3)?;
+    let kind = Kind::from_name(&kind).ok_or_else(|| {
+        rusqlite::Error::FromSqlConversionFailure(
+            3,
+            rusqlite::types::Type::Text,
+            format!("unknown type of primitive `{kind}`").into(),
+        )
+    })?;
+    Ok(Primitive { id: row.get(0)?, group: row.get(1)?, name: row.get(2)?, kind, paused: row.get(4)? })
+}

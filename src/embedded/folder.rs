@@ -1,0 +1,72 @@
+//! The data folder: what stands where, and the lock that keeps a second server out.
+
+use crate::error::{ErrorCode, StartError, ToolError};
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+/// A data folder of which this process has the lock while it lives.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    /// Unlocked when it is closed.
+    _lock: File,
+}
+
+impl Folder {
+    /// Takes the folder, made (for its owner alone) if it is missing.
+    ///
+    /// # Errors
+    /// It cannot be used, or another server has it; exit status 1.
+    pub fn lock(path: &Path) -> Result<Self, StartError> {
+        let shown = path.display();
+        let failed = |what: &str, error: std::io::Error| {
+            StartError::failure(format!("cannot {what} the data folder `{shown}`: {error}"))
+        };
+        private_folder(path).map_err(|error| failed("make", error))?;
+        let lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path.join("lock"))
+            .map_err(|error| failed("use", error))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path: path.to_path_buf(), _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(StartError::failure(format!(
+                "another server has the data folder `{shown}`: stop it, or let clients use it over HTTP"
+            ))),
+            Err(TryLockError::Error(error)) => Err(failed("lock", error)),
+        }
+    }
+
+    /// The catalog's file.
+    #[must_use]
+    pub fn catalog(&self) -> PathBuf {
+        self.path.join("catalog.db")
+    }
+
+    /// The folder of a primitive, made if it is missing. Both ids are the server's own.
+    ///
+    /// # Errors
+    /// `SQL_ERROR`: it cannot be made.
+    pub fn primitive(&self, group: &str, id: &str) -> Result<PathBuf, ToolError> {
+        let path = self.path.join("groups").join(group).join(id);
+        private_folder(&path).map_err(|error| {
+            ToolError::new(
+                ErrorCode::SqlError,
+                format!(
+                    "cannot make the folder of the primitive: {error}; a person must look at the data folder"
+                ),
+            )
+        })?;
+        Ok(path)
+    }
+}
+
+/// Makes a folder and those above it, for their owner alone.
+fn private_folder(path: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}

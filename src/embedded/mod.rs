@@ -1,0 +1,93 @@
+//! Keeps primitives in SQLite files below one data folder: the embedded implementation of `state`.
+//!
+//! ```text
+//! DIR/lock                          held by the one server of the folder
+//! DIR/catalog.db                    groups, primitives
+//! DIR/groups/<group>/<primitive>/main.db
+//! ```
+//!
+//! It knows tables and statements and nothing of tools. Agent-written SQL does not run here.
+//!
+//! # Layout
+//!
+//! - `folder`: where everything stands, and the lock; `file`: one file with its writing thread and its readers
+//! - `catalog`, `kv`: one file per trait of `state`
+//! - [`Embedded`]: what ties them
+
+mod catalog;
+mod file;
+mod folder;
+mod kv;
+
+pub use file::StateFile;
+pub use folder::Folder;
+
+use crate::error::StartError;
+use crate::state::Outcome;
+use crate::state::catalog::{Catalog, Primitive};
+use crate::state::clock::Clock;
+use crate::state::kv::Kv;
+use crate::state::store::Store;
+use async_trait::async_trait;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use tokio::sync::Mutex;
+
+/// Primitives in a data folder.
+pub struct Embedded {
+    folder: Folder,
+    clock: Arc<dyn Clock>,
+    catalog: catalog::SqlCatalog,
+    /// Open files, by the id of their primitive.
+    open: Mutex<HashMap<String, Arc<StateFile>>>,
+}
+
+impl Embedded {
+    /// Opens the data folder, made if it is missing. Must be called in a tokio runtime.
+    ///
+    /// # Errors
+    /// The folder cannot be used, or another server has it; exit status 1.
+    pub fn open(data: &Path, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
+        let folder = Folder::lock(data)?;
+        let catalog = catalog::SqlCatalog::open(&folder, Arc::clone(&clock))
+            .map_err(|error| StartError::failure(error.message))?;
+        Ok(Self { folder, clock, catalog, open: Mutex::default() })
+    }
+
+    /// The file of a primitive, opened once.
+    async fn file(
+        &self,
+        primitive: &Primitive,
+        steps: crate::sqlite::state_file::Steps,
+    ) -> Outcome<Arc<StateFile>> {
+        let mut open = self.open.lock().await;
+        if let Some(file) = open.get(&primitive.id) {
+            return Ok(Arc::clone(file));
+        }
+        let path = self.folder.primitive(&primitive.group, &primitive.id)?.join("main.db");
+        let file = Arc::new(StateFile::open(path, steps)?);
+        open.insert(primitive.id.clone(), Arc::clone(&file));
+        Ok(file)
+    }
+}
+
+#[async_trait]
+impl Store for Embedded {
+    fn catalog(&self) -> &dyn Catalog {
+        &self.catalog
+    }
+
+    async fn kv(&self, primitive: &Primitive) -> Outcome<Arc<dyn Kv>> {
+        let file = self.file(primitive, kv::STEPS).await?;
+        Ok(Arc::new(kv::SqlKv::new(file, Arc::clone(&self.clock))))
+    }
+
+    async fn close(&self) {
+        let files: Vec<Arc<StateFile>> = self.open.lock().await.drain().map(|(_, file)| file).collect();
+        for file in files {
+            file.close().await;
+        }
+        self.catalog.close().await;
+    }
+}

@@ -1,0 +1,176 @@
+//! One group of primitives as a server: its tools, each a handler over the traits of `state`.
+//!
+//! A handler turns checked arguments into operations of a trait, and what comes back into a result. It runs no
+//! SQL and names no protocol. One file per type of primitive, bound to tools.yaml by the generated dispatch.
+
+pub mod catalog;
+pub mod kv;
+
+use crate::audit::{AuditRow, timestamp};
+use crate::config::Settings;
+use crate::error::{ErrorCode, StartError, ToolError};
+use crate::outcome::{CallContext, Outcome};
+use crate::spec::model::Manifest;
+use crate::state::catalog::{Group, Kind, Primitive, choose};
+use crate::state::clock::Clock;
+use crate::state::store::Store;
+use crate::store::audit_log::AuditLog;
+use crate::surface::{Surface, SurfaceSettings, arguments};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+// The generated dispatch: from a tool to its handler.
+include!(concat!(env!("OUT_DIR"), "/dispatch_group.rs"));
+
+/// A group that is served.
+pub struct GroupServer {
+    /// The group.
+    pub group: Group,
+    /// Where primitives are kept; shared with other groups.
+    pub store: Arc<dyn Store>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// The settings.
+    pub settings: Settings,
+    surface: Surface,
+    words: SurfaceSettings,
+    session: String,
+    audit_log: Option<Arc<AuditLog>>,
+}
+
+/// What a handler gives back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    /// The result as data.
+    pub structured: Value,
+}
+
+impl Reply {
+    /// A result as data.
+    ///
+    /// # Errors
+    /// A result that is no JSON; it means that this program is wrong.
+    pub fn of(result: &impl Serialize) -> Result<Self, ToolError> {
+        let structured = serde_json::to_value(result).map_err(|error| {
+            ToolError::new(ErrorCode::SqlError, format!("the result is no JSON: {error}"))
+        })?;
+        Ok(Self { structured })
+    }
+}
+
+/// One call on its way through a handler.
+pub struct Call<'a> {
+    /// The group's server.
+    pub server: &'a GroupServer,
+    /// Cancelled when the client no longer wants the answer.
+    pub cancel: CancellationToken,
+    notes: Mutex<Map<String, Value>>,
+}
+
+impl Call<'_> {
+    /// The primitive that the call means; noted for the log.
+    ///
+    /// # Errors
+    /// As [`choose`].
+    pub async fn primitive(&self, wanted: Option<&str>, kind: Option<Kind>) -> Result<Primitive, ToolError> {
+        let all = self.server.store.catalog().primitives(&self.server.group).await?;
+        let chosen = choose(all, wanted, kind)?;
+        self.note("primitive", chosen.name.as_str());
+        Ok(chosen)
+    }
+
+    /// Notes an argument that matters for the log. Never a value that is kept, and never a secret.
+    pub fn note(&self, name: &str, value: impl Into<Value>) {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), value.into());
+    }
+
+    /// The time, in milliseconds since 1970.
+    #[must_use]
+    pub fn now(&self) -> i64 {
+        self.server.clock.now()
+    }
+}
+
+impl GroupServer {
+    /// A group's server.
+    ///
+    /// # Errors
+    /// A manifest that the build would have refused; exit status 2.
+    pub fn new(
+        manifest: &Manifest,
+        settings: Settings,
+        words: SurfaceSettings,
+        group: Group,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        audit_log: Option<Arc<AuditLog>>,
+    ) -> Result<Self, StartError> {
+        let surface = Surface::new(manifest, &settings.profile, &words, settings.read_only)?;
+        let session = uuid::Uuid::new_v4().to_string();
+        Ok(Self { group, store, clock, settings, surface, words, session, audit_log })
+    }
+
+    /// The active tools.
+    #[must_use]
+    pub fn surface(&self) -> &Surface {
+        &self.surface
+    }
+
+    /// Runs one tool; none if there is no such tool.
+    pub async fn call(
+        &self,
+        tool: &str,
+        given: Option<Map<String, Value>>,
+        context: CallContext,
+    ) -> Option<Outcome> {
+        let began = Instant::now();
+        let call = Call { server: self, cancel: context.cancel, notes: Mutex::default() };
+        let Some(active) = self.surface.tool(tool) else {
+            let unknown = ToolError::arguments("unknown tool");
+            self.record(&call, tool, began, Some(&unknown));
+            return None;
+        };
+        let result = match (arguments::check(&active.spec, &self.words, given), active.tool) {
+            (Ok(arguments), Some(generated)) => dispatch(generated, &call, arguments).await,
+            (Ok(_), None) => Err(ToolError::arguments("the tool has nothing to run")),
+            (Err(error), _) => Err(error),
+        };
+        self.record(&call, tool, began, result.as_ref().err());
+        Some(outcome(result))
+    }
+
+    /// One line of the log in a file, if there is one.
+    fn record(&self, call: &Call<'_>, tool: &str, began: Instant, error: Option<&ToolError>) {
+        let Some(log) = &self.audit_log else { return };
+        let mut detail = call.notes.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        detail.insert("group".to_owned(), self.group.name.as_str().into());
+        log.write(&AuditRow {
+            ts: timestamp(jiff::Timestamp::now()),
+            session: self.session.clone(),
+            tool: crate::render::one_line(tool, 100),
+            ok: error.is_none(),
+            error: error.map(|error| format!("{} ({})", error.message, error.code.as_str())),
+            duration_ms: i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX),
+            detail: Some(Value::Object(detail).to_string()),
+            ..AuditRow::default()
+        });
+    }
+}
+
+fn outcome(result: Result<Reply, ToolError>) -> Outcome {
+    match result {
+        Ok(reply) => Outcome {
+            text: reply.structured.to_string(),
+            structured: Some(reply.structured),
+            error: None,
+            question: None,
+        },
+        Err(error) => {
+            let code = error.code.as_str().to_ascii_lowercase();
+            Outcome::failure(error.code, format!("[{code}] {}", error.message))
+        }
+    }
+}

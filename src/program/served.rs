@@ -1,0 +1,156 @@
+//! What a server serves, by the profile: a database, or a group of primitives.
+
+use crate::app::App;
+use crate::error::ToolError;
+use crate::outcome::{
+    CallContext, CompletionOf, Completions, Offers, Outcome, RequestError, ResourcePage, ResourceText,
+};
+use crate::primitives::GroupServer;
+use crate::server::Service;
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+/// A database, or a group of primitives.
+pub enum Served {
+    /// One SQLite file.
+    Database(Box<App>),
+    /// A group.
+    Group(Box<GroupServer>),
+}
+
+/// Nothing is offered besides tools, so nobody is answered this.
+fn nothing<T>() -> Result<T, RequestError> {
+    Err(RequestError::Invalid(ToolError::arguments("this server has tools and nothing else")))
+}
+
+impl Service for Served {
+    fn instructions(&self) -> String {
+        match self {
+            Self::Database(app) => Service::instructions(&**app),
+            Self::Group(group) => group.surface().instructions().to_owned(),
+        }
+    }
+
+    fn descriptors(&self) -> Vec<Value> {
+        match self {
+            Self::Database(app) => Service::descriptors(&**app),
+            Self::Group(group) => group.surface().descriptors().to_vec(),
+        }
+    }
+
+    async fn call(
+        &self,
+        tool: String,
+        arguments: Option<Map<String, Value>>,
+        context: CallContext,
+    ) -> Option<Outcome> {
+        match self {
+            Self::Database(app) => App::call(app, &tool, arguments, context).await,
+            Self::Group(group) => group.call(&tool, arguments, context).await,
+        }
+    }
+
+    fn asks(&self, tool: &str) -> bool {
+        match self {
+            Self::Database(app) => App::asks(app, tool),
+            Self::Group(_) => false,
+        }
+    }
+
+    fn note_refused(&self, tool: &str, why: &str) {
+        if let Self::Database(app) = self {
+            App::note_refused(app, tool, why);
+        }
+    }
+
+    fn offers(&self) -> Offers {
+        match self {
+            Self::Database(app) => Service::offers(&**app),
+            Self::Group(_) => Offers::default(),
+        }
+    }
+
+    fn resource_templates(&self) -> Vec<Value> {
+        match self {
+            Self::Database(app) => Service::resource_templates(&**app),
+            Self::Group(_) => Vec::new(),
+        }
+    }
+
+    fn prompts(&self) -> Vec<Value> {
+        match self {
+            Self::Database(app) => Service::prompts(&**app),
+            Self::Group(_) => Vec::new(),
+        }
+    }
+
+    fn resource_changes(&self) -> Option<watch::Receiver<u64>> {
+        match self {
+            Self::Database(app) => Service::resource_changes(&**app),
+            Self::Group(_) => None,
+        }
+    }
+
+    async fn resources(
+        &self,
+        cursor: Option<String>,
+        context: CallContext,
+    ) -> Result<ResourcePage, RequestError> {
+        match self {
+            Self::Database(app) => App::resources(app, cursor, context).await,
+            Self::Group(_) => nothing(),
+        }
+    }
+
+    async fn read_resource(&self, uri: String, context: CallContext) -> Result<ResourceText, RequestError> {
+        match self {
+            Self::Database(app) => App::read_resource(app, &uri, context).await,
+            Self::Group(_) => nothing(),
+        }
+    }
+
+    async fn prompt(
+        &self,
+        name: String,
+        arguments: Map<String, Value>,
+        context: CallContext,
+    ) -> Result<String, RequestError> {
+        match self {
+            Self::Database(app) => App::prompt(app, &name, &arguments, context).await,
+            Self::Group(_) => nothing(),
+        }
+    }
+
+    async fn complete(
+        &self,
+        of: CompletionOf,
+        argument: String,
+        begun: String,
+        context: CallContext,
+    ) -> Result<Completions, RequestError> {
+        match self {
+            Self::Database(app) => App::complete(app, of, &argument, &begun, context).await,
+            Self::Group(_) => nothing(),
+        }
+    }
+
+    fn tool_changes(&self) -> Option<watch::Receiver<u64>> {
+        match self {
+            Self::Database(app) => App::tool_changes(app),
+            Self::Group(_) => None,
+        }
+    }
+
+    async fn reload(&self, forced: bool) {
+        if let Self::Database(app) = self {
+            App::reload(app, forced).await;
+        }
+    }
+
+    async fn shutdown(&self) {
+        match self {
+            Self::Database(app) => App::shutdown(app).await,
+            Self::Group(group) => group.store.close().await,
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Opens the files that primitives are kept in: the server's own, with fixed statements only.
+//!
+//! No agent's SQL comes near these connections; agent SQL over `db` primitives goes through workers, as in the
+//! other profiles.
+
+use crate::error::{ErrorCode, StartError, ToolError};
+use crate::sqlite::{fault, open};
+use rusqlite::{Connection, TransactionBehavior};
+use std::path::Path;
+use std::time::Duration;
+
+/// How long to wait for another process that writes the same file, such as a command of a person.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// What a kind of file holds: the statements that bring it from each version to the next.
+///
+/// The number of steps done is kept in `user_version` (<https://sqlite.org/pragma.html#pragma_user_version>).
+pub type Steps = &'static [&'static str];
+
+/// Opens a file to write, made if it is missing and brought to the last version. WAL, and commits are synced.
+///
+/// # Errors
+/// `CORRUPT`, `BUSY` or `SQL_ERROR`; a file of a newer version of this program is refused.
+pub fn writer(path: &Path, steps: Steps) -> Result<Connection, ToolError> {
+    let mut connection = open::for_server(path, BUSY).map_err(started)?;
+    advance(&mut connection, steps, path)?;
+    // Statements are few and fixed; all of them stay prepared.
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+/// Opens a file that [`writer`] has made, to read.
+///
+/// # Errors
+/// As [`writer`].
+pub fn reader(path: &Path) -> Result<Connection, ToolError> {
+    let connection = open::for_reading(path, BUSY).map_err(started)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+/// SQLite's error over a file of the server's own, in words for an agent.
+#[must_use]
+pub fn error(error: &rusqlite::Error) -> ToolError {
+    fault::tool_error(error)
+}
+
+fn advance(connection: &mut Connection, steps: Steps, path: &Path) -> Result<(), ToolError> {
+    let version = |connection: &Connection| -> Result<usize, ToolError> {
+        let version: i64 =
+            connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(|e| error(&e))?;
+        usize::try_from(version).map_err(|_| newer(path))
+    };
+    if version(connection)? == steps.len() {
+        return Ok(());
+    }
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(|e| error(&e))?;
+    // Another process may have been first.
+    let done = version(&transaction)?;
+    let left = steps.get(done..).ok_or_else(|| newer(path))?;
+    for step in left {
+        transaction.execute_batch(step).map_err(|e| error(&e))?;
+    }
+    transaction
+        .pragma_update(None, "user_version", i64::try_from(steps.len()).unwrap_or(i64::MAX))
+        .map_err(|e| error(&e))?;
+    transaction.commit().map_err(|e| error(&e))
+}
+
+fn newer(path: &Path) -> ToolError {
+    ToolError::new(
+        ErrorCode::Corrupt,
+        format!(
+            "`{}` was made by a newer version of this program; a person should update it",
+            path.display()
+        ),
+    )
+}
+
+fn started(error: StartError) -> ToolError {
+    ToolError::new(ErrorCode::Corrupt, error.message)
+}
