@@ -20,7 +20,8 @@
 //!   file is still the one that was opened
 //! - [`tables`], [`bootstrap`], `judge`, [`stored_sql`]: the server's tables: what they must look like, how they come
 //!   to be, what a file has in their place
-//! - [`ledger`], `ledger_guard`: the writing connection: events, checkpoints, audit rows
+//! - [`ledger`], `ledger_guard`, `ledger_rows`: the writing connection: events, checkpoints, audit rows
+//! - [`trim`]: old audit rows moved into files
 //! - [`readout`], `rows`: the reading connection: one consistent view of events and checkpoints, whatever their rows hold
 //! - snapshots: [`mod@copy`] makes them, [`restore`] lists them and brings one back
 //! - [`checkup`], [`header`]: what a file holds and whether it is sound, for `indelible doctor`
@@ -46,6 +47,7 @@ mod judge;
 mod judged;
 pub mod ledger;
 mod ledger_guard;
+mod ledger_rows;
 pub mod music_store;
 mod names;
 pub mod next_step;
@@ -70,6 +72,7 @@ pub mod stored_sql;
 pub mod tables;
 pub mod text_command;
 pub mod toll;
+pub mod trim;
 pub mod view;
 pub mod watch;
 pub mod weigh;

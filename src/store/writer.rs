@@ -4,9 +4,11 @@
 
 use super::queue::{Append, Job, Queue, Text, report};
 use super::settling::Settling;
+use super::trimming::TrimOrder;
 use crate::audit::AuditRow;
 use crate::error::{StartError, ToolError};
 use crate::sqlite::ledger::{Appended, Batch, Ledger, LedgerError, Reach};
+use crate::sqlite::trim::Trimmed;
 use std::collections::VecDeque;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -30,6 +32,13 @@ pub(super) enum Message {
     MaxId { session: String, reply: oneshot::Sender<Result<i64, ToolError>> },
     /// Whether a call of this run has its row.
     HasRow { call: u64, wait: Duration, reply: oneshot::Sender<Result<bool, ToolError>> },
+    /// Move old audit rows into a file.
+    Trim {
+        order: TrimOrder,
+        /// Given back when it is done.
+        turn: OwnedMutexGuard<()>,
+        reply: oneshot::Sender<Result<Option<Trimmed>, ToolError>>,
+    },
     /// Close the connection and end.
     Stop {
         /// Told when the connection is closed.
@@ -93,6 +102,11 @@ fn serve(
             }
             Message::HasRow { call, wait, reply } => {
                 let _ = reply.send(ledger.has_row_of(session, call, wait));
+            }
+            Message::Trim { order, turn, reply } => {
+                let trimmed = order.run(&mut ledger, session);
+                drop(turn);
+                let _ = reply.send(trimmed);
             }
             Message::Stop { closed } => {
                 // The last connection to close takes the WAL into the file and removes it. Another server may stay.

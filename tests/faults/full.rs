@@ -148,5 +148,10 @@ fn a_full_disk_at_any_write_is_an_error_that_says_so_and_nothing_is_half_done() 
 
 #[test]
 fn an_error_of_the_disk_at_any_sync_is_an_error_that_says_so_and_nothing_is_half_done() {
-    everywhere(Kind::Sync, libc::EIO, true, &["disk reports an error", "disk I/O error; see whether", "Input/output error"]);
+    everywhere(
+        Kind::Sync,
+        libc::EIO,
+        true,
+        &["disk reports an error", "disk I/O error; see whether", "Input/output error"],
+    );
 }

@@ -22,6 +22,7 @@ mod power;
 #[cfg(target_arch = "x86_64")]
 mod trace;
 
+mod growth;
 mod resources;
 
 #[path = "../support/mod.rs"]
