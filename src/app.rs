@@ -17,6 +17,7 @@ use crate::handlers::restore::{self, RestoreInput};
 use crate::handlers::{Call, Core, Reply, dispatch, statement};
 use crate::outcome::{CallContext, Outcome};
 use crate::overlay::{self, Effective};
+use crate::policy::Narrowing;
 use crate::policy_file;
 use crate::spec::model::{ErrorStyle, Manifest};
 use crate::sqlite::restore::Restored;
@@ -39,7 +40,6 @@ const LAST_ROWS: Duration = Duration::from_millis(220);
 /// The running server.
 pub struct App {
     core: Core,
-    words: SurfaceSettings,
     watched: overlays::Watched,
     watched_policy: policies::WatchedPolicy,
     /// None of the profile's tools wrote at the start.
@@ -97,10 +97,10 @@ impl App {
         let has_statements = surface.tools().iter().any(|tool| tool.tool.is_none());
         let core = Core::new(settings, surface, pool, store, reader, session, audit_log).under(policy);
         let (running, idle) = (AtomicUsize::new(0), Notify::new());
-        let app = Self { core, words, watched, watched_policy, only_read, running, idle };
+        let app = Self { core, watched, watched_policy, only_read, running, idle };
         if has_statements {
-            let surface = app.prepared(effective).await?;
-            app.core.replace_surface(surface);
+            let effective = app.compiled(effective, &words).await?;
+            app.serve(effective, &words)?;
         }
         Ok(app)
     }
@@ -130,7 +130,7 @@ impl App {
             .showing(active.format(surface.profile()))
             .with_confirmer(context.confirm);
         let names: Vec<String> = given.iter().flat_map(Map::keys).take(20).cloned().collect();
-        let result = match arguments::check(&active.spec, &self.words, given) {
+        let result = match arguments::check(&active.spec, surface.settings(), given) {
             Ok(arguments) => match (active.tool, &active.spec.statement) {
                 (Some(tool), _) => dispatch(tool, &call, arguments).await,
                 (None, Some(statement)) => statement::run(&call, &active.spec, statement, arguments).await,
@@ -160,7 +160,7 @@ impl App {
             context.cancel,
             context.progress,
         );
-        let result = restore::run(&call, input).await;
+        let result = restore::run(&call, input, Narrowing::default()).await;
         call.finish(&result.as_ref().map(|_| Reply::default()).map_err(Clone::clone));
         result
     }

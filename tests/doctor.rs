@@ -95,6 +95,13 @@ fn a_sound_file_has_nothing_against_it_and_stays_as_it_is() {
     assert!(log.starts_with("ok: 4 calls in query_log, 1 of them failed, the newest at 2"), "{log}");
     let snapshots = &about(&report, "snapshots")[0];
     assert!(snapshots.starts_with("ok: 1 (1 automatic, 0 by hand), "), "{snapshots}");
+    let folder = tempfile::tempdir().unwrap();
+    let place = ["--snapshot-dir", folder.path().to_str().unwrap()];
+    let mut client = Server::on(&bench).flags(&place).start();
+    client.call("snapshot", json!({"reason": "elsewhere"})).ok();
+    client.close();
+    let elsewhere = &about(&examine(bench.path(), &place).0, "snapshots")[0];
+    assert!(elsewhere.starts_with("ok: 1 (0 automatic, 1 by hand), "), "{elsewhere}");
     for digest in ["manifest_sha256", "policy_sha256"] {
         assert_eq!(report[digest].as_str().unwrap().len(), 64);
     }

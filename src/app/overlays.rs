@@ -7,6 +7,7 @@ use crate::config::Settings;
 use crate::error::StartError;
 use crate::handlers::{Call, Core, unexpected_answer};
 use crate::overlay::{self, Effective, OverlayFile};
+use crate::policy_file;
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::model::{Manifest, ProfileSpec, ToolSpec};
 use crate::sqlite::compile::Compilation;
@@ -23,7 +24,9 @@ const SHOWN: &str = "indelible::start";
 /// What is known of the files, and who wants to hear of changes.
 pub(super) struct Watched {
     files: Mutex<Files>,
-    /// The profile as it was at the start: settings, resources and prompts stay for the life of the server.
+    /// What is served, with the hints of its statements derived.
+    effective: Mutex<Effective>,
+    /// The profile as it was at the start: resources and prompts stay for the life of the server.
     profile: Option<ProfileSpec>,
     changes: watch::Sender<u64>,
 }
@@ -39,8 +42,19 @@ impl Watched {
     pub(super) fn new(effective: &Effective, profile: &str) -> Self {
         let profile = effective.manifest.profile(profile).cloned();
         let taken: Vec<_> = effective.read().iter().cloned().map(Ok).collect();
-        let files = Files { seen: taken.clone(), taken };
-        Self { files: Mutex::new(files), profile, changes: watch::Sender::new(0) }
+        let files = Mutex::new(Files { seen: taken.clone(), taken });
+        let effective = Mutex::new(effective.clone());
+        Self { files, effective, profile, changes: watch::Sender::new(0) }
+    }
+
+    /// What is served now.
+    pub(super) fn effective(&self) -> Effective {
+        self.effective.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whoever listens is told that the tools are others.
+    pub(super) fn tell(&self) {
+        self.changes.send_modify(|changes| *changes += 1);
     }
 }
 
@@ -48,18 +62,20 @@ impl App {
     /// Tells of every other list of tools from now on; none where no file could change it.
     #[must_use]
     pub fn tool_changes(&self) -> Option<watch::Receiver<u64>> {
-        (!self.core.settings.tools.is_empty()).then(|| self.watched.changes.subscribe())
+        let settings = &self.core.settings;
+        let may_change = !settings.tools.is_empty() || settings.policy.is_some();
+        may_change.then(|| self.watched.changes.subscribe())
     }
 
-    /// Reads the overlay files again if they changed; `forced`, in any case. What is wrong goes to stderr, a line
-    /// each, and the tools stay as they are.
+    /// Reads the files of policy and tools again if they changed; `forced`, in any case. What is wrong goes to stderr,
+    /// a line each, and stays as it is.
     pub async fn reload(&self, forced: bool) {
         self.reload_policy(forced);
         let Some(files) = self.changed_files(forced) else { return };
         match self.take_up(files).await {
             Ok(true) => {
                 tracing::info!(target: SHOWN, "the tools were read again and have changed");
-                self.watched.changes.send_modify(|changes| *changes += 1);
+                self.watched.tell();
             }
             Ok(false) => tracing::info!("the tools were read again and are the same"),
             Err(lines) => {
@@ -108,16 +124,10 @@ impl App {
             overlay::merge(&built_in, &files, Some(profile), &overlay::environment).map_err(lines)?;
         self.needs_no_restart(&effective.manifest)?;
         let before = self.core.surface();
-        let surface = self.prepared(effective).await.map_err(|error| {
-            let mut lines = vec![error.message];
-            lines.extend(error.more);
-            lines
-        })?;
-        if surface.manifest_sha256() == before.manifest_sha256() {
-            return Ok(false);
-        }
-        self.core.replace_surface(surface);
-        Ok(true)
+        let words = self.limits_over(&effective.manifest).map_err(lines_of)?;
+        let effective = self.compiled(effective, &words).await.map_err(lines_of)?;
+        self.serve(effective, &words).map_err(lines_of)?;
+        Ok(self.core.surface().manifest_sha256() != before.manifest_sha256())
     }
 
     /// What the running server cannot follow.
@@ -134,7 +144,6 @@ impl App {
         }
         if let Some(before) = &self.watched.profile {
             let settled = [
-                ("defaults", before.defaults == profile.defaults),
                 ("resources", before.resources == profile.resources),
                 ("prompts", before.prompts == profile.prompts),
             ];
@@ -148,15 +157,42 @@ impl App {
         Ok(())
     }
 
-    /// The surface of a manifest, its statements compiled and their hints derived.
+    /// The limits of the profile's defaults, flags and variables over them, under the policy file.
+    fn limits_over(&self, manifest: &Manifest) -> Result<SurfaceSettings, StartError> {
+        let given = self.watched_policy.given_over(manifest)?;
+        // What the policy file lowers must still be lower.
+        policy_file::load(&given)?;
+        Ok(surface_settings(&self.core.policy_file().lowered(given)))
+    }
+
+    /// The tools with their statements compiled and their hints derived.
     ///
     /// # Errors
     /// As [`compile`].
-    pub(super) async fn prepared(&self, effective: Effective) -> Result<Arc<Surface>, StartError> {
-        let settings = &self.core.settings;
-        let effective = compile(&self.core, &self.words, effective, settings.read_only).await?;
-        Surface::new(&effective.manifest, &settings.profile, &self.words, settings.read_only).map(Arc::new)
+    pub(super) async fn compiled(
+        &self,
+        effective: Effective,
+        words: &SurfaceSettings,
+    ) -> Result<Effective, StartError> {
+        compile(&self.core, words, effective, self.core.settings.read_only).await
     }
+
+    /// Makes them the active ones, under these limits.
+    ///
+    /// # Errors
+    /// A manifest that the checks should have refused.
+    pub(super) fn serve(&self, effective: Effective, words: &SurfaceSettings) -> Result<(), StartError> {
+        let settings = &self.core.settings;
+        let surface = Surface::new(&effective.manifest, &settings.profile, words, settings.read_only)?;
+        *self.watched.effective.lock().unwrap_or_else(PoisonError::into_inner) = effective;
+        self.core.replace_surface(Arc::new(surface));
+        Ok(())
+    }
+}
+
+/// As stderr has them.
+pub(super) fn lines_of(error: StartError) -> Vec<String> {
+    std::iter::once(error.message).chain(error.more).collect()
 }
 
 /// Compiles the statements against the settings' database and serves nothing: the file stays as it is.
@@ -169,7 +205,7 @@ pub async fn compile_only(effective: Effective, settings: &Settings) -> Result<E
     let surface = Surface::new(&effective.manifest, &settings.profile, &words, settings.read_only)?;
     let pool = Pool::new(settings.db.clone(), settings.busy_timeout, settings.immutable);
     let core = Core::new(settings.clone(), surface, pool, None, None, String::new(), None)
-        .under(crate::policy_file::load(settings)?);
+        .under(policy_file::load(settings)?);
     let compiled = compile(&core, &words, effective, settings.read_only).await;
     core.pool.close().await;
     compiled

@@ -2,9 +2,12 @@
 //!
 //! A change is taken as a whole or not at all: a file with a mistake leaves the policy as it was.
 
-use super::App;
+use super::overlays::lines_of;
+use super::{App, surface_settings};
 use crate::config::Settings;
+use crate::error::StartError;
 use crate::policy_file;
+use crate::spec::model::Manifest;
 use std::sync::{Mutex, PoisonError};
 
 /// The target of lines that are shown whatever the verbosity.
@@ -45,6 +48,16 @@ impl WatchedPolicy {
     }
 }
 
+impl WatchedPolicy {
+    /// The settings before the file's limits, over the defaults of the served profile.
+    pub(super) fn given_over(&self, manifest: &Manifest) -> Result<Settings, StartError> {
+        match manifest.profile(&self.given.profile) {
+            Some(profile) => self.given.over(&profile.defaults).map_err(StartError::usage),
+            None => Ok(self.given.clone()),
+        }
+    }
+}
+
 impl App {
     /// Reads the policy file again if it changed; `forced`, in any case. What is wrong goes to stderr, a line
     /// each, and the policy stays as it is.
@@ -52,23 +65,32 @@ impl App {
         if !self.watched_policy.is_new(forced) {
             return;
         }
-        let before = self.core.policy_file();
-        match policy_file::load(&self.watched_policy.given) {
-            Ok(now) if now.narrowing.limits != before.narrowing.limits => {
-                tracing::error!("the policy file's `limits` changed; start the server again for that");
-                tracing::error!("the policy stays as it was");
-            }
-            Ok(now) if now.sha256 == before.sha256 => tracing::info!("the policy file is the same"),
-            Ok(now) => {
-                self.core.renarrow(now);
+        match self.take_up_policy() {
+            Ok(true) => {
                 tracing::info!(target: SHOWN, "the policy file was read again and has changed");
+                self.watched.tell();
             }
+            Ok(false) => tracing::info!("the policy file is the same"),
             Err(error) => {
-                for line in std::iter::once(&error.message).chain(&error.more) {
+                for line in lines_of(error) {
                     tracing::error!("{line}");
                 }
                 tracing::error!("the policy stays as it was");
             }
         }
+    }
+
+    /// Puts the file's policy and limits in force; whether they are others than before.
+    fn take_up_policy(&self) -> Result<bool, StartError> {
+        let effective = self.watched.effective();
+        let given = self.watched_policy.given_over(&effective.manifest)?;
+        let now = policy_file::load(&given)?;
+        if now.sha256 == self.core.policy_file().sha256 {
+            return Ok(false);
+        }
+        let words = surface_settings(&now.lowered(given));
+        self.core.renarrow(now);
+        self.serve(effective, &words)?;
+        Ok(true)
     }
 }

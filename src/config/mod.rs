@@ -4,15 +4,18 @@
 //!
 //! - `raw`: the flags as given, strings that nobody has judged yet
 //! - `resolve`: judges them; pure, so that a table of cases tests it
+//! - `given`: the limits whose defaults are the profile's, also under other defaults
 //! - `origin`: where each came from, and the flags that give them again
 //!
 //! It opens no file and creates no folder.
 
+mod given;
 mod origin;
 mod raw;
 mod resolve;
 mod value;
 
+pub use given::GivenLimits;
 pub use origin::{Origin, Resolved, Setting};
 pub use raw::RawArgs;
 pub use resolve::{

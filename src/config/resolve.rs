@@ -3,6 +3,7 @@
 //! Pure but for the current folder, which makes relative paths absolute. It does not look whether
 //! a path exists.
 
+use super::GivenLimits;
 use super::origin::{self, Resolved};
 use super::raw::RawArgs;
 use super::value::Given;
@@ -110,6 +111,8 @@ pub struct Settings {
     pub policy: Option<PathBuf>,
     /// 0, 1 or 2: how much is said on stderr.
     pub verbosity: u8,
+    /// Which limits flags and variables set, and not the profile.
+    pub given: GivenLimits,
 }
 
 /// Resolves the settings. The first profile is the default one.
@@ -151,20 +154,24 @@ fn judge<E: Fn(&str) -> Option<OsString>>(
     let profile = sources.profile(raw, profiles)?;
     let defaults = &profile.defaults;
     let (db, primitives) = sources.place(raw, profile, home)?;
-    let count = |flag, given: &Option<String>, least: u64, default: u64| {
+    let counted = |flag, given: &Option<String>, least: u64| {
         let given = sources.given(flag, given.as_deref().map(OsStr::new));
-        given.map_or(Ok(default), |given| given.count(least..=MOST))
+        given.map(|given| given.count(least..=MOST)).transpose()
+    };
+    let count = |flag, given: &Option<String>, least: u64, default: u64| {
+        counted(flag, given, least).map(|given| given.unwrap_or(default))
     };
 
-    let max_rows = count("max-rows", &raw.max_rows, 1, defaults.max_rows)?;
-    let default_limit = match sources.text("default-limit", &raw.default_limit) {
-        None => defaults.default_limit.min(max_rows),
+    let given_max_rows = counted("max-rows", &raw.max_rows, 1)?;
+    let max_rows = given_max_rows.unwrap_or(defaults.max_rows);
+    let given_default_limit = match sources.text("default-limit", &raw.default_limit) {
+        None => None,
         Some(given) => {
             let limit = given.count(1..=MOST)?;
             if limit > max_rows {
                 return Err(given.refused(format_args!("must be at most --max-rows, which is {max_rows}")));
             }
-            limit
+            Some(limit)
         }
     };
     let immutable = raw.immutable || sources.given("immutable", None).map_or(Ok(false), |g| g.boolean())?;
@@ -174,6 +181,20 @@ fn judge<E: Fn(&str) -> Option<OsString>>(
             profile.id
         )));
     }
+    let given_timeout = match sources.text("query-timeout", &raw.query_timeout) {
+        Some(given) => Some(given.seconds(false)?),
+        None => match sources.text("timeout-ms", &raw.timeout_ms) {
+            Some(given) => Some(Duration::from_millis(given.count(1..=86_400_000)?)),
+            None => None,
+        },
+    };
+    let given = GivenLimits {
+        max_rows: given_max_rows,
+        default_limit: given_default_limit,
+        max_result_bytes: counted("max-result-bytes", &raw.max_result_bytes, 1)?,
+        max_cell_chars: counted("max-cell-chars", &raw.max_cell_chars, 1)?,
+        query_timeout: given_timeout,
+    };
     let snapshot_dir = sources.path("snapshot-dir", raw.snapshot_dir.as_deref(), home)?;
     Ok(Settings {
         profile: profile.id.clone(),
@@ -183,21 +204,17 @@ fn judge<E: Fn(&str) -> Option<OsString>>(
         read_only: profile.only_reads
             || raw.read_only
             || sources.given("read-only", None).map_or(Ok(false), |g| g.boolean())?,
-        query_timeout: match sources.text("query-timeout", &raw.query_timeout) {
-            Some(given) => given.seconds(false)?,
-            None => match sources.text("timeout-ms", &raw.timeout_ms) {
-                Some(given) => Duration::from_millis(given.count(1..=86_400_000)?),
-                None => Duration::try_from_secs_f64(defaults.query_timeout).unwrap_or(Duration::MAX),
-            },
-        },
+        query_timeout: given_timeout
+            .unwrap_or_else(|| Duration::try_from_secs_f64(defaults.query_timeout).unwrap_or(Duration::MAX)),
         busy_timeout: match sources.text("busy-timeout", &raw.busy_timeout) {
             Some(given) => given.seconds(true)?,
             None => BUSY_TIMEOUT,
         },
-        default_limit,
+        default_limit: given_default_limit.unwrap_or_else(|| defaults.default_limit.min(max_rows)),
         max_rows,
-        max_result_bytes: count("max-result-bytes", &raw.max_result_bytes, 1, defaults.max_result_bytes)?,
-        max_cell_chars: count("max-cell-chars", &raw.max_cell_chars, 1, defaults.max_cell_chars)?,
+        max_result_bytes: given.max_result_bytes.unwrap_or(defaults.max_result_bytes),
+        max_cell_chars: given.max_cell_chars.unwrap_or(defaults.max_cell_chars),
+        given,
         max_update_rows: count("max-update-rows", &raw.max_update_rows, 0, MAX_UPDATE_ROWS)?,
         search_candidates: count("search-candidates", &raw.search_candidates, 0, 0)?,
         snapshots: count("snapshots", &raw.snapshots, 0, SNAPSHOTS)?,

@@ -12,8 +12,7 @@ use std::os::unix::fs::MetadataExt;
 /// The findings; none for a profile that only reads and has none.
 pub(super) fn look(settings: &Settings) -> Vec<Finding> {
     let folder = &settings.snapshot_dir;
-    let name = settings.db.file_name().unwrap_or_default();
-    let there = match found(name, folder) {
+    let there = match found(&settings.db, folder) {
         Ok(there) => there,
         Err(error) => {
             let text = format!("{} cannot be read: {error}", folder.display());

@@ -94,7 +94,7 @@ pub async fn resume(call: &Call<'_>, input: ResumeInput) -> Result<Reply, ToolEr
     if !exclude_kinds.is_empty() {
         call.note("exclude_kinds", exclude_kinds.clone());
     }
-    let choice = ResumeChoice { max_events: input.max_events, exclude_kinds, caps: call.core.caps() };
+    let choice = ResumeChoice { max_events: input.max_events, exclude_kinds, caps: call.caps() };
     let text = call.reader()?.resume(choice, reading(call)).await?;
     Ok(Reply::text(text, None))
 }
@@ -107,11 +107,7 @@ fn reading(call: &Call<'_>) -> Reading {
         });
         told
     });
-    Reading {
-        limit: call.core.settings.query_timeout.max(LEAST_VERIFY_TIME),
-        cancel: call.cancel.clone(),
-        progress,
-    }
+    Reading { limit: call.timeout().max(LEAST_VERIFY_TIME), cancel: call.cancel.clone(), progress }
 }
 
 /// The row with the new row's id in its detail.

@@ -1,4 +1,6 @@
 //! sample_rows, explain_query: looking at a database without knowing it.
+//!
+//! Rows are drawn and plans made in the worker; here they become results.
 
 use super::rows::structured;
 use super::{Call, Reply, note_params, rows, unexpected_answer};
@@ -47,10 +49,10 @@ pub async fn sample_rows(call: &Call<'_>, input: SampleRowsInput) -> Result<Repl
         columns: input.columns.unwrap_or_default(),
         limit,
         random: input.random,
-        caps: call.core.caps(),
+        caps: call.caps(),
     };
     match call.read(Work::Sample(sample)).await? {
-        Answer::Rows(found) => rows::reply(call, found, limit, call.core.settings.max_rows),
+        Answer::Rows(found) => rows::reply(call, found, limit, call.limits().max_rows),
         _ => Err(unexpected_answer()),
     }
 }
@@ -65,7 +67,7 @@ pub async fn explain(call: &Call<'_>, input: ExplainInput) -> Result<Reply, Tool
     let params = Params::from_json(input.params)?;
     match call.read(Work::Explain { sql: input.query, params }).await? {
         Answer::Plan(plan) => {
-            let most = call.core.caps().max_result_bytes;
+            let most = call.caps().max_result_bytes;
             let plan = plan_within(plan, most);
             let scans = match (plan.full_scans.as_slice(), plan.truncated) {
                 ([], None) => "No table is read from end to end.".to_owned(),

@@ -32,7 +32,6 @@ use crate::error::{ErrorCode, ToolError};
 use crate::generated::PolicyId;
 use crate::outcome::ProgressReporter;
 use crate::policy_file::PolicyFile;
-use crate::render::Caps;
 use crate::spec::model::Format;
 use crate::sqlite::identity::Opened;
 use crate::store::audit_log::AuditLog;
@@ -59,7 +58,8 @@ const MAX_LOGGED_QUERY: usize = 100_000;
 
 /// The parts of the running server that handlers use.
 pub struct Core {
-    /// The settings.
+    /// The settings as they were at the start. The limits of a call are its surface's: files that are read again may
+    /// change them.
     pub settings: Settings,
     /// The file, to see whether it is still there.
     opened: Option<Opened>,
@@ -134,23 +134,13 @@ impl Core {
         self.schema_changes.subscribe()
     }
 
-    /// The caps of every text result.
-    #[must_use]
-    pub fn caps(&self) -> Caps {
-        let size = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
-        Caps {
-            max_result_bytes: size(self.settings.max_result_bytes),
-            max_cell_chars: size(self.settings.max_cell_chars),
-        }
-    }
-
     /// The active tools. A call keeps those that it began with.
     #[must_use]
     pub fn surface(&self) -> Arc<Surface> {
         Arc::clone(&self.surface.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Puts other tools in the place of the active ones.
+    /// Puts other tools, and other limits, in the place of the active ones.
     pub fn replace_surface(&self, surface: Arc<Surface>) {
         *self.surface.write().unwrap_or_else(PoisonError::into_inner) = surface;
     }
@@ -197,6 +187,7 @@ pub struct Call<'a> {
     pub progress: Option<ProgressReporter>,
     format: Format,
     person: confirm::Person,
+    policy_file: Arc<PolicyFile>,
     number: u64,
     began: Instant,
     ts: String,
@@ -232,6 +223,7 @@ impl<'a> Call<'a> {
             cancel,
             progress,
             person: confirm::Person::default(),
+            policy_file: core.policy_file(),
             number,
             began: Instant::now(),
             ts,
@@ -256,9 +248,9 @@ impl<'a> Call<'a> {
         self.notes().query = Some(shortened(query));
     }
 
-    /// Notes an argument that matters for the log.
+    /// Notes an argument that matters for the log; of one that is very long, as much as of a statement.
     pub fn note(&self, name: &str, value: impl Into<Value>) {
-        self.notes().detail.insert(name.to_owned(), value.into());
+        self.notes().detail.insert(name.to_owned(), noted::bounded(value.into()));
     }
 
     /// The audit row of this call as it stands now.
@@ -359,11 +351,7 @@ impl<'a> Call<'a> {
     }
 
     fn terms(&self) -> Terms {
-        Terms {
-            policy: self.policy.id(),
-            timeout: self.core.settings.query_timeout,
-            cancel: self.cancel.clone(),
-        }
+        Terms { policy: self.policy.id(), timeout: self.timeout(), cancel: self.cancel.clone() }
     }
 
     fn notes(&self) -> std::sync::MutexGuard<'_, Notes> {
@@ -405,6 +393,7 @@ pub fn unexpected_answer() -> ToolError {
     )
 }
 
+/// As much of a text as the log takes.
 fn shortened(text: &str) -> String {
     let (short, cut) = crate::render::cap_text(text, MAX_LOGGED_QUERY);
     if cut { format!("{short}...[{} bytes]", text.len()) } else { short }

@@ -28,11 +28,14 @@ pub async fn get(
     for argument in &prompt.arguments {
         let value = given(prompt, argument, arguments.get(&argument.name))?;
         let Some(table) = value.as_deref().filter(|_| argument.values.is_some()) else {
+            if let Some(text) = &value {
+                call.note(&argument.name, text.as_str());
+            }
             values.push((argument.name.as_str(), value));
             continue;
         };
         call.note("table", table);
-        let detail = resources::described(call, table).await?.within(call.core.caps().max_result_bytes);
+        let detail = resources::described(call, table).await?.within(call.caps().max_result_bytes);
         let json = resources::json(&detail)?;
         values.push((STRUCTURE, Some(markdown::code_block("json", &json))));
         values.push((argument.name.as_str(), Some(detail.name)));

@@ -8,6 +8,7 @@ use super::fate::Fate;
 use super::snapshot::KEPT_ANYWAY;
 use super::{Call, Reply, required_text};
 use crate::error::ToolError;
+use crate::policy::Narrowing;
 use crate::render::csv::CsvSink;
 use crate::render::trailer::RowCut;
 use crate::render::{Cell, cap_text};
@@ -35,7 +36,7 @@ pub struct RestoreInput {
 pub async fn list(call: &Call<'_>, ListInput {}: ListInput) -> Result<Reply, ToolError> {
     let found = entries(call).await?;
     let columns = ["name", "kind", "time", "bytes", "events", "verdict"];
-    let mut sink = CsvSink::new(&columns, call.core.caps());
+    let mut sink = CsvSink::new(&columns, call.caps());
     for entry in &found {
         if sink.is_full() {
             break;
@@ -79,7 +80,8 @@ pub async fn restore(call: &Call<'_>, input: RestoreInput) -> Result<Reply, Tool
     {
         return Ok(pending);
     }
-    let restored = run(call, input).await?;
+    let narrowing = call.policy_file().narrowing.clone();
+    let restored = run(call, input, narrowing).await?;
     let text = format!(
         "ok: {} restored (event {}); snapshot: {}",
         restored.name,
@@ -115,11 +117,13 @@ fn note_arguments(call: &Call<'_>, input: &RestoreInput) -> Result<(), ToolError
     required_text("reason", &input.reason)
 }
 
-/// The same without asking, with what it came to as data: also for a person at the command line.
+/// The same without asking, with what it came to as data: also for a person at the command line, whom no policy file
+/// binds.
 ///
 /// # Errors
-/// No such snapshot; it is damaged or of another database; no snapshot could be made. Nothing is changed then.
-pub async fn run(call: &Call<'_>, input: RestoreInput) -> Result<Restored, ToolError> {
+/// No such snapshot; it is damaged or of another database; it differs in what the policy file keeps; no snapshot could
+/// be made. Nothing is changed then.
+pub async fn run(call: &Call<'_>, input: RestoreInput, narrowing: Narrowing) -> Result<Restored, ToolError> {
     note_arguments(call, &input)?;
     let _turn = call.turn().await?;
     let settings = &call.core.settings;
@@ -131,6 +135,7 @@ pub async fn run(call: &Call<'_>, input: RestoreInput) -> Result<Restored, ToolE
         reason: input.reason,
         keep: usize::try_from(keep).unwrap_or(usize::MAX),
         busy_timeout: settings.busy_timeout,
+        narrowing,
         audit: call.audit_row(None, None),
     };
     match call.core.pool.restore(request, &call.cancel).await {

@@ -1,4 +1,4 @@
-//! Rows as structuredContent and Markdown, for profiles of that format.
+//! Rows as structuredContent and Markdown, for profiles of that format. They come capped already.
 
 use super::{Call, Reply, unexpected_answer};
 use crate::error::ToolError;
@@ -11,7 +11,7 @@ use crate::results::{RowSet, Truncated, json_value};
 /// # Errors
 /// None that an agent can cause.
 pub fn reply(call: &Call<'_>, rows: DatumRows, limit: u64, most: u64) -> Result<Reply, ToolError> {
-    let settings = &call.core.settings;
+    let settings = call.limits();
     let mut notes = vec![format!("{} rows", rows.rows.len())];
     if rows.more_rows {
         notes.push(format!("more rows exist (limit {limit}, maximum {most})"));

@@ -36,7 +36,7 @@ pub async fn list_tables(call: &Call<'_>, input: ListTablesInput) -> Result<Repl
     call.note("include_row_counts", input.include_row_counts);
     match call.read(Work::Tables { counts: input.include_row_counts }).await? {
         Answer::Tables(tables) => match call.format() {
-            Format::Csv => Ok(tables_as_csv(&tables, call.core.caps())),
+            Format::Csv => Ok(tables_as_csv(&tables, call.caps())),
             Format::Structured => structured::tables(call, tables),
         },
         _ => Err(unexpected_answer()),
@@ -53,7 +53,7 @@ pub async fn describe_table(call: &Call<'_>, input: DescribeTableInput) -> Resul
     let count = call.format() == Format::Structured;
     match call.read(Work::Describe { table: input.table, count }).await? {
         Answer::Described(table) => match call.format() {
-            Format::Csv => Ok(description_as_csv(&table, call.core.caps())),
+            Format::Csv => Ok(description_as_csv(&table, call.caps())),
             Format::Structured => structured::description(call, *table),
         },
         _ => Err(unexpected_answer()),
@@ -66,13 +66,13 @@ pub async fn describe_table(call: &Call<'_>, input: DescribeTableInput) -> Resul
 /// As the worker says.
 pub async fn get_schema(call: &Call<'_>, input: GetSchemaInput) -> Result<Reply, ToolError> {
     call.note("include_system", input.include_system);
-    let max_bytes = call.core.settings.max_result_bytes;
+    let max_bytes = call.limits().max_result_bytes;
     match call.read(Work::Definitions { include_system: input.include_system, max_bytes }).await? {
         Answer::Definitions(schema) => {
             let text = as_sql(&schema.definitions);
             let shown = u64::try_from(schema.definitions.len()).ok();
             if schema.cut {
-                return Ok(Reply::text(cap_block(text, call.core.caps().max_result_bytes), shown));
+                return Ok(Reply::text(cap_block(text, call.caps().max_result_bytes), shown));
             }
             let hidden = match (input.include_system, schema.hidden) {
                 (false, n) if n > 0 => {
@@ -81,9 +81,9 @@ pub async fn get_schema(call: &Call<'_>, input: GetSchemaInput) -> Result<Reply,
                 _ => String::new(),
             };
             let trailer = format!("# {} objects{hidden}", schema.definitions.len());
-            let (mut text, cut) = crate::render::cap_text(text, call.core.caps().max_result_bytes);
+            let (mut text, cut) = crate::render::cap_text(text, call.caps().max_result_bytes);
             if cut {
-                text.push_str(&format!("\n# cut at {} bytes", call.core.caps().max_result_bytes));
+                text.push_str(&format!("\n# cut at {} bytes", call.caps().max_result_bytes));
             } else {
                 text.push_str(&trailer);
             }

@@ -1,4 +1,6 @@
 //! search_text: regular expressions over the values of a table.
+//!
+//! The worker searches and renders; here arguments become its work.
 
 use super::{Call, Reply, unexpected_answer};
 use crate::error::ToolError;
@@ -40,6 +42,15 @@ pub async fn text(call: &Call<'_>, input: TextInput) -> Result<Reply, ToolError>
     if let Some(columns) = &input.columns {
         call.note("columns", columns.clone());
     }
+    if let Some(key_column) = &input.key_column {
+        call.note("key_column", key_column.as_str());
+    }
+    for (name, set) in [("ignore_case", input.ignore_case), ("fixed_strings", input.fixed_strings)] {
+        if set {
+            call.note(name, true);
+        }
+    }
+    call.note("limit", input.limit);
     let search = Search {
         pattern: input.pattern,
         fixed_strings: input.fixed_strings,
@@ -49,10 +60,10 @@ pub async fn text(call: &Call<'_>, input: TextInput) -> Result<Reply, ToolError>
         filter: input.filter,
         key_column: input.key_column,
         limit: input.limit,
-        max_rows: call.core.settings.max_rows,
+        max_rows: call.limits().max_rows,
         context_chars: usize::try_from(input.context_chars).unwrap_or(usize::MAX),
-        max_candidates: call.core.settings.search_candidates,
-        caps: call.core.caps(),
+        max_candidates: call.limits().search_candidates,
+        caps: call.caps(),
     };
     match call.read(Work::Search(search)).await? {
         Answer::Text(result) => Ok(Reply::text(result.text, Some(result.rows))),

@@ -32,7 +32,7 @@ pub async fn run(
     if call.policy.policy().writes {
         return query::write(call, query::WriteInput { query, params }).await;
     }
-    let settings = &call.core.settings;
+    let settings = call.limits();
     let limit = statement.limit.map_or(settings.default_limit, |limit| limit.min(settings.max_rows));
     query::read_up_to(call, query::ReadInput { query, params, limit }, limit).await
 }

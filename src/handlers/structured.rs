@@ -1,4 +1,5 @@
-//! The schema as structuredContent and Markdown, for profiles of that format.
+//! The schema as structuredContent and Markdown, for profiles of that format. It is read elsewhere, and nothing of it is
+//! run.
 
 use super::rows::structured;
 use super::{Call, Reply};
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 /// # Errors
 /// None that an agent can cause.
 pub fn tables(call: &Call<'_>, entries: Vec<TableEntry>) -> Result<Reply, ToolError> {
-    let most = call.core.caps().max_result_bytes;
+    let most = call.caps().max_result_bytes;
     let mut list = TableList { tables: Vec::new(), truncated: None };
     let mut bytes = 0;
     for entry in entries {
@@ -46,7 +47,7 @@ pub fn tables(call: &Call<'_>, entries: Vec<TableEntry>) -> Result<Reply, ToolEr
 /// # Errors
 /// None that an agent can cause.
 pub fn description(call: &Call<'_>, table: TableDescription) -> Result<Reply, ToolError> {
-    let most = call.core.caps().max_result_bytes;
+    let most = call.caps().max_result_bytes;
     let detail = table_detail(table).within(most);
     let mut text = description_text(&detail);
     if detail.truncated.is_some() {

@@ -35,15 +35,15 @@ impl Call<'_> {
                 return self.no_select(&keyword);
             }
         }
-        let policy_file = self.core.policy_file();
         if let Refusal::Pragma { name, with_value: false } = refusal
-            && let Some(tool) = self.tool_that_looks(name, &policy_file.narrowing)
+            && let Some(tool) = self.tool_that_looks(name, &self.policy_file().narrowing)
         {
             let text = format!("PRAGMA {name} is not allowed in {}; use {tool}", self.name);
             return ToolError::new(ErrorCode::Refused, text);
         }
         refusal.words(self.name, ACTION_WORDS, &|policy| {
-            let refused = refusal.kind().is_some_and(|kind| policy_file.narrowing.refuses(policy, kind));
+            let refused =
+                refusal.kind().is_some_and(|kind| self.policy_file().narrowing.refuses(policy, kind));
             self.tool_of(policy).filter(|_| !refused)
         })
     }
@@ -102,7 +102,7 @@ impl Call<'_> {
                 ErrorCode::Timeout,
                 format!(
                     "the statement ran longer than {} s and was stopped, nothing was changed; narrow it with WHERE or LIMIT, or look at its plan with {}",
-                    self.core.settings.query_timeout.as_secs_f64(),
+                    self.limits().query_timeout,
                     self.tool_that_explains().unwrap_or("EXPLAIN QUERY PLAN")
                 ),
             ),

@@ -30,9 +30,6 @@ pub enum Fault {
     },
 }
 
-/// Characters of SQLite's own words that an error shows.
-const MAX_WORDS: usize = 2000;
-
 impl From<Refusal> for Fault {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
@@ -80,9 +77,6 @@ pub fn message(error: &rusqlite::Error) -> String {
 #[must_use]
 pub fn tool_error(error: &rusqlite::Error) -> ToolError {
     let words = message(error);
-    let code_of_words = code_of_words(&words);
-    // Names, JSON paths and what a trigger raises come back in SQLite's words, however long they were.
-    let words = crate::render::cut_text(&words, MAX_WORDS);
     match error {
         rusqlite::Error::MultipleStatement => return multiple_statements(),
         rusqlite::Error::Empty => return empty_statement(),
@@ -118,7 +112,7 @@ pub fn tool_error(error: &rusqlite::Error) -> ToolError {
             ErrorCode::SqlError,
             "; nothing was changed: the file or its folder cannot be written any more, and a person must make them writable",
         ),
-        _ => (code_of_words, ""),
+        _ => (code_of_words(&words), ""),
     };
     ToolError::new(code, format!("{words}{hint}"))
 }

@@ -96,12 +96,39 @@ pub fn notes(guarded: &Guarded, narrowing: &Narrowing) -> rusqlite::Result<Vec<S
         let Some(source) = reads_hidden(&hidden, trigger) else { continue };
         let into = objects.iter().filter(|object| object.kind == Kind::Table);
         for table in into.filter(|object| !object.name.eq_ignore_ascii_case(&trigger.table)) {
-            if hidden.table(&table.name).is_none() && trigger.mentions(&table.name) {
+            let is_source = hidden.columns_of(&table.name).next().is_some();
+            if hidden.table(&table.name).is_none() && !is_source && trigger.mentions(&table.name) {
                 let (name, table) = (&trigger.name, &table.name);
                 notes.push(format!(
                     "the trigger `{name}` may copy {source}, which is hidden, into `{table}`; hide that too if it does"
                 ));
             }
+        }
+    }
+    for table in objects.iter().filter(|object| object.kind == Kind::Table) {
+        notes.extend(references(guarded.trusted(), &hidden, &table.name)?);
+    }
+    Ok(notes)
+}
+
+/// Columns of the table that refer to a hidden one, and so hold its values.
+fn references(conn: &Connection, hidden: &Hidden, table: &str) -> rusqlite::Result<Vec<String>> {
+    if hidden.table(table).is_some() {
+        return Ok(Vec::new());
+    }
+    let mut statement = conn.prepare(&format!("PRAGMA main.foreign_key_list({})", quoted(table)))?;
+    let mut rows = statement.query([])?;
+    let mut notes = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (parent, from, to) = (text(row, 2)?, text(row, 3)?, text(row, 4)?);
+        let source = match hidden.table(&parent) {
+            Some(whole) => Some(format!("`{}`", whole.name)),
+            None => hidden.column(&parent, &to).map(|column| format!("`{parent}.{}`", column.name)),
+        };
+        if let Some(source) = source.filter(|_| hidden.column(table, &from).is_none()) {
+            notes.push(format!(
+                "`{table}.{from}` refers to {source}, which is hidden, and holds values of it; hide that too if they matter"
+            ));
         }
     }
     Ok(notes)

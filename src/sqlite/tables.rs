@@ -262,7 +262,7 @@ pub(super) fn ours(name: &str) -> Option<&'static ServerObject> {
     OBJECTS.iter().chain(TRIGGERS.iter().flatten()).find(|object| object.name.eq_ignore_ascii_case(name))
 }
 
-fn is_our_table_or_view(name: &str) -> bool {
+pub(super) fn is_our_table_or_view(name: &str) -> bool {
     OBJECTS.iter().any(|object| object.kind != "index" && object.name.eq_ignore_ascii_case(name))
 }
 

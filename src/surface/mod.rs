@@ -85,6 +85,7 @@ pub struct Surface {
     resources: Vec<ActiveResource>,
     prompts: Vec<ActivePrompt>,
     instructions: String,
+    settings: SurfaceSettings,
     context: Context,
     manifest_sha256: String,
 }
@@ -137,6 +138,7 @@ impl Surface {
             resources,
             prompts,
             instructions,
+            settings: settings.clone(),
             context,
             manifest_sha256: digest(manifest)?,
         })
@@ -152,6 +154,12 @@ impl Surface {
     #[must_use]
     pub fn descriptors(&self) -> &[Value] {
         &self.descriptors
+    }
+
+    /// The limits that words and schemas name, and that calls keep to.
+    #[must_use]
+    pub fn settings(&self) -> &SurfaceSettings {
+        &self.settings
     }
 
     /// SHA-256 of the manifest that this is made of, in lower-case hex: of its compact JSON, with overlays.

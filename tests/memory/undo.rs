@@ -1,6 +1,6 @@
 //! list_snapshots and restore_snapshot: the user's part as it was, the memory as it is, or nothing at all.
 
-use crate::support::{Bench, Client, Server, children_of, query};
+use crate::support::{Bench, Client, Server, children_of, is_open_elsewhere, query, wait_until};
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use rustix::process::{Pid, Signal, kill_process};
@@ -692,6 +692,8 @@ fn a_kill_at_any_moment_leaves_the_old_or_the_new_state_and_a_whole_chain() {
                 }
                 client.close();
             }
+            // Who is killed while it writes ends when the write is through.
+            assert!(wait_until(|| !is_open_elsewhere(bench.path())));
             let after = state();
             assert!(states.contains(&after.as_str()), "{mode} {round}: {after}");
             let now = number(&bench, "SELECT count(*) FROM memory_events");

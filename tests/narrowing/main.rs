@@ -15,6 +15,8 @@ mod files;
 mod hiding;
 mod property;
 mod refusing;
+mod reload;
+mod restoring;
 
 #[path = "../support/mod.rs"]
 mod support;

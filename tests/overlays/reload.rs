@@ -150,6 +150,38 @@ fn a_subscriber_of_the_newest_revision_is_told_too() {
 }
 
 #[test]
+fn changed_defaults_hold_for_the_next_call() {
+    let bench = Bench::notes();
+    let files = Files::new();
+    let team = |rows: u64| {
+        format!(
+            "profiles:\n  - {{id: team, base: memory, tools: [read_query], defaults: {{max_rows: {rows}}}}}\n"
+        )
+    };
+    let file = files.write("a.yaml", &team(2));
+    let policy = files.write("policy.yaml", "limits: {max_rows: 2}");
+    let flags = ["--profile", "team", "--policy", policy.to_str().unwrap()];
+    let mut client = notes(&bench, &[&file]).flags(&flags).start();
+    let most = |client: &mut Client| {
+        tool(client, "read_query")["inputSchema"]["properties"]["limit"]["maximum"].clone()
+    };
+    assert_eq!(most(&mut client), 2);
+    files.write("policy.yaml", "limits: {max_cell_chars: 10}");
+    assert!(client.is_told(CHANGED, SOON).is_some(), "{}", client.stderr());
+    files.write("a.yaml", &team(3));
+    assert!(client.is_told(CHANGED, SOON).is_some(), "{}", client.stderr());
+    assert_eq!(most(&mut client), 3);
+    client.read("SELECT 'abcdefghijkl' AS x").ok().lacks("abcdefghijkl");
+    files.write("policy.yaml", "limits: {max_rows: 3}");
+    assert!(client.is_told(CHANGED, SOON).is_some(), "{}", client.stderr());
+    // What the policy file lowers would no longer be lower.
+    files.write("a.yaml", &team(1));
+    let words = "`max_rows` is 3 and 1 is in force; a policy file can only lower it";
+    assert!(wait_until(|| client.stderr().contains(words)), "{}", client.stderr());
+    assert_eq!(most(&mut client), 3);
+}
+
+#[test]
 fn what_needs_a_restart_is_said() {
     let bench = Bench::notes();
     let files = Files::new();

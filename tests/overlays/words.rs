@@ -99,7 +99,7 @@ fn a_new_profile_is_chosen_by_its_name() {
     let (status, line) = notes(&bench, &[&file]).flags(&["--profile", "smal"]).refusal();
     assert_eq!(
         (status, line.as_str()),
-        (2, "--profile `smal`: no such profile; there is memory, explorer, small")
+        (2, "--profile `smal`: no such profile; there is memory, explorer, primitives, small")
     );
 }
 

@@ -12,5 +12,5 @@ mod schema;
 
 pub(crate) use bench::{Bench, query};
 pub(crate) use client::{Answer, Client, Server};
-pub(crate) use process::{children_of, is_alive, wait_until};
+pub(crate) use process::{children_of, is_alive, is_open_elsewhere, wait_until};
 pub(crate) use schema::violation;

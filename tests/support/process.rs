@@ -20,6 +20,21 @@ pub(crate) fn is_alive(pid: u32) -> bool {
     status_of(pid).is_some_and(|(state, _)| state != 'Z')
 }
 
+/// Whether another process has the file open.
+pub(crate) fn is_open_elsewhere(path: &std::path::Path) -> bool {
+    let path = path.canonicalize().unwrap();
+    let own = std::process::id().to_string();
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let mut others = processes.filter(|entry| {
+        let name = entry.file_name();
+        name != own.as_str() && name.to_string_lossy().bytes().all(|byte| byte.is_ascii_digit())
+    });
+    others.any(|entry| {
+        let files = std::fs::read_dir(entry.path().join("fd")).into_iter().flatten().filter_map(Result::ok);
+        files.filter_map(|file| file.path().read_link().ok()).any(|open| open == path)
+    })
+}
+
 /// Waits for something to come true; false if it does not within ten seconds.
 pub(crate) fn wait_until(mut done: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + Duration::from_secs(10);

@@ -2,9 +2,8 @@
 //!
 //! It opens none of them.
 
-use super::SnapshotKind;
 use super::names::Name;
-use std::ffi::OsStr;
+use super::{Place, SnapshotKind};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -24,11 +23,12 @@ pub struct FoundSnapshot {
     pub mode: u32,
 }
 
-/// The snapshots of the database of this file name, newest first; none if there is no such folder.
+/// The snapshots of this database, newest first; none if there is no such folder or no database.
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn found(database: &OsStr, folder: &Path) -> std::io::Result<Vec<FoundSnapshot>> {
+pub fn found(database: &Path, folder: &Path) -> std::io::Result<Vec<FoundSnapshot>> {
+    let Ok(place) = Place::of(database, folder) else { return Ok(Vec::new()) };
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -37,7 +37,7 @@ pub fn found(database: &OsStr, folder: &Path) -> std::io::Result<Vec<FoundSnapsh
     let mut found = Vec::new();
     for entry in entries {
         let entry = entry?;
-        let Some(name) = Name::parse(database, entry.file_name().as_bytes()) else { continue };
+        let Some(name) = Name::parse(&place.label, entry.file_name().as_bytes()) else { continue };
         // Rotation may remove it meanwhile.
         let Ok(file) = entry.metadata() else { continue };
         if file.is_file() {

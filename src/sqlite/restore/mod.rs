@@ -22,11 +22,13 @@ mod choose;
 mod kinship;
 mod list;
 mod merge;
+mod narrowed;
 
 pub use list::{Listing, Shown, SnapshotEntry, Standing, TableCount, list, show, verify};
 
 use crate::audit::AuditRow;
 use crate::error::{ErrorCode, ToolError};
+use crate::policy::Narrowing;
 use crate::sqlite::copy::{Place, SnapshotDone, SnapshotKind, SnapshotRequest, snapshot_through};
 use crate::sqlite::ledger::{Appended, Batch};
 use crate::sqlite::{diagnose, open};
@@ -62,6 +64,8 @@ pub struct RestoreRequest {
     pub keep: usize,
     /// How long to wait for another process's lock.
     pub busy_timeout: Duration,
+    /// The policy file that the restore is bound by; the empty one where a person asks.
+    pub narrowing: Narrowing,
     /// The call's log row, but for the time it takes and what [`Restored`] adds to its detail.
     pub audit: AuditRow,
 }
@@ -88,7 +92,7 @@ pub struct Restored {
 ///
 /// # Errors
 /// There is no such snapshot (`INVALID_ARGUMENTS`); it is damaged (`CORRUPT`) or of another database
-/// (`REFUSED`); the snapshot of what is there could not be made (`SNAPSHOT_FAILED`); the lock was not to be had
+/// (`REFUSED`), or what the policy file keeps differs in it (`REFUSED`); the snapshot of what is there could not be made (`SNAPSHOT_FAILED`); the lock was not to be had
 /// (`BUSY`); SQLite's. The database is as it was then.
 pub fn restore(
     request: &RestoreRequest,
@@ -185,6 +189,7 @@ impl Work<'_> {
         {
             return Err(self.chosen.of_another_database(&stranger));
         }
+        narrowed::check(&self.request.narrowing, live, source.connection(), self.chosen)?;
         let undo = self.snapshot(live)?;
         let (appended, audit) = self.merge(live, source, &parts, &undo.path.display().to_string())?;
         Ok(Restored {
