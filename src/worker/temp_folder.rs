@@ -109,8 +109,6 @@ fn is_left_over(folder: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a step that fails fails its test")]
-
     use super::*;
 
     #[test]

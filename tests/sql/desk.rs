@@ -195,7 +195,10 @@ impl Desk {
             let value = |at| match row.get_ref(at)? {
                 // Bytes that are no text are shown with a mark in their place.
                 ValueRef::Text(text) => Ok(Value::Text(String::from_utf8_lossy(text).into_owned())),
-                other => Ok(other.into()),
+                ValueRef::Null => Ok(Value::Null),
+                ValueRef::Integer(number) => Ok(Value::Integer(number)),
+                ValueRef::Real(number) => Ok(Value::Real(number)),
+                ValueRef::Blob(bytes) => Ok(Value::Blob(bytes.to_vec())),
             };
             found.push((0..width).map(value).collect::<rusqlite::Result<_>>()?);
         }

@@ -183,7 +183,7 @@ mod tests {
             "memory.db.20261130T090102.123Z.other.db",
             "Memory.db.20261130T090102.123Z.auto.db",
         ] {
-            assert_eq!(Name::parse(OsStr::new("memory.db"), file.as_encoded_bytes()), None, "{file}");
+            assert_eq!(Name::parse(OsStr::new("memory.db"), file.as_bytes()), None, "{file}");
         }
     }
 
