@@ -497,8 +497,9 @@ async fn what_goes_past_sqlite_a_resume_may_miss_and_a_verification_never() {
     let at = bytes.windows(needle.len()).position(|window| window == needle).unwrap();
     bytes[at] = b'C';
     std::fs::write(&bench.path, bytes).unwrap();
+    // It goes on from what was verified before, unless the writing thread was too busy to be asked.
     let text = bench.store.resume(&reader, choice(3, &[]), reading()).await.unwrap();
-    assert!(text.contains("chain ok (300 events)"), "{text}");
+    assert!(text.contains("chain ok (300 events)") || text.contains("chain BROKEN at event 150"), "{text}");
     let verdict = bench.store.verify(&self::reader(&bench.path), reading()).await.unwrap();
     assert_eq!(verdict.break_at_id, Some(150), "{verdict:?}");
     // And a resume that comes after that trusts nothing.
