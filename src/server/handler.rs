@@ -172,7 +172,8 @@ impl<S: Service> Handler<S> {
         let (progress, reporter) = progress.unzip();
         let call = start(CallContext { cancel: cancel.clone(), progress: reporter, confirm });
         let outcome = {
-            let mut call = std::pin::pin!(call);
+            // On the heap from the start: within this future, it would be moved along with it several times.
+            let mut call = Box::pin(call);
             loop {
                 tokio::select! {
                     biased;

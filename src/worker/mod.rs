@@ -4,6 +4,7 @@
 //! decides nothing about tools and never speaks MCP.
 
 mod child;
+mod clock;
 mod narrowed;
 pub mod pool;
 pub mod process;
