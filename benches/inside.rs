@@ -238,7 +238,7 @@ fn insert(bencher: Bencher<'_, '_>, together: usize) {
             audit: &audit,
         };
         let changes: Vec<Change<'_>> = statements.iter().map(|sql| change(sql)).collect();
-        if let [alone] = &changes[..] {
+        if let [alone] = changes.as_slice() {
             writer.guarded().watch().start(WAIT);
             writer.run(policy("write"), alone, &mut Silent).unwrap();
         } else {

@@ -36,7 +36,7 @@ impl Catalog {
     /// # Errors
     /// What SQLite reports, for a damaged schema say.
     pub fn read(conn: &Connection) -> rusqlite::Result<Self> {
-        Self::listed(&mut *conn.prepare_cached("PRAGMA main.table_list")?)
+        Self::listed(&mut conn.prepare_cached("PRAGMA main.table_list")?)
     }
 
     /// The same of one table or view, whose name is matched without regard to ASCII case; empty where there is none.

@@ -153,11 +153,9 @@ impl Pool {
     /// longer for its worker than for its answer because another one takes long.
     async fn get_ready(&self) {
         let Ok(_place) = self.places.try_acquire() else { return };
-        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle().is_empty()
-            && let Ok(worker) = self.start(false).await
-        {
-            idle().push(worker);
+        let none_waits = self.idle.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        if none_waits && let Ok(worker) = self.start(false).await {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
         }
     }
 
