@@ -53,6 +53,11 @@ impl Ledger {
         *self.trusted() = trusted.then_some(Trust { version, known });
     }
 
+    /// Forgets what was verified.
+    pub fn distrust(&mut self) {
+        *self.trusted() = None;
+    }
+
     /// The resume text, going on from what is known; none where that has to be verified in full.
     ///
     /// # Errors

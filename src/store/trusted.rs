@@ -61,10 +61,14 @@ impl Store {
         timeout(PATIENCE, answer).await.ok()?.ok().flatten()
     }
 
-    /// `version` is from before the reading began.
+    /// `version` is from before the reading began. What was wrong ends all trust.
     fn trust(&self, version: Option<i64>, known: Option<Known>) {
-        if let (Some(version), Some(known)) = (version, known) {
-            self.shared.writer.send(Message::Trust { version, known: Box::new(known) });
+        match (version, known) {
+            (Some(version), Some(known)) => {
+                self.shared.writer.send(Message::Trust { version, known: Box::new(known) });
+            }
+            (None, Some(_)) => {}
+            (_, None) => self.shared.writer.send(Message::Distrust),
         }
     }
 }

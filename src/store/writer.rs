@@ -36,6 +36,8 @@ pub(super) enum Message {
     Version { reply: oneshot::Sender<Option<i64>> },
     /// Remember what was verified, unless somebody else has committed since that number was asked for.
     Trust { version: i64, known: Box<Known> },
+    /// Forget it: something was wrong.
+    Distrust,
     /// The resume text, going on from that; none where it has to be verified in full.
     Resume {
         choice: ResumeChoice,
@@ -107,6 +109,7 @@ fn serve(
                 let _ = reply.send(ledger.data_version());
             }
             Message::Trust { version, known } => ledger.trust(version, *known),
+            Message::Distrust => ledger.distrust(),
             // Whoever had no patience verifies in full by now.
             Message::Resume { reply, .. } if reply.is_closed() => {}
             Message::Resume { choice, reading, reply } => {
