@@ -8,6 +8,7 @@ use super::guard::Guarded;
 use super::names::{find_table, table_names, unknown_table};
 use super::objects::{Catalog, quoted, text};
 use super::shown::{shown, shown_columns, shown_indexes, shown_keys};
+use crate::policy::Hidden;
 use crate::policy::decide::{ObjectKind, Objects};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
@@ -206,7 +207,7 @@ impl Guarded {
     }
 
     /// The stored definitions, up to about `max_bytes` of text; not those of hidden tables and their indexes
-    /// and triggers.
+    /// and triggers, nor of indexes on hidden columns.
     ///
     /// # Errors
     /// What SQLite reports.
@@ -223,8 +224,11 @@ impl Guarded {
             let mut schema = Schema { definitions: Vec::new(), hidden: 0, cut: false };
             let mut bytes = 0;
             while let Some(row) = rows.next()? {
-                let (name, table) = (text(row, 1)?, text(row, 3)?);
-                let left_out = bounds.hidden.is_left_out(&name) || bounds.hidden.is_left_out(&table);
+                let (kind, name, sql, table) = (text(row, 0)?, text(row, 1)?, text(row, 2)?, text(row, 3)?);
+                let mut columns = bounds.hidden.columns_of(&table);
+                let left_out = bounds.hidden.is_left_out(&name)
+                    || bounds.hidden.is_left_out(&table)
+                    || kind == "index" && columns.any(|column| Hidden::mentions(&sql, &column.name));
                 if left_out || catalog.kind(&table) == Some(ObjectKind::Shadow) {
                     continue;
                 }
@@ -237,9 +241,8 @@ impl Guarded {
                     schema.cut = true;
                     break;
                 }
-                let sql = text(row, 2)?;
                 bytes += sql.len();
-                schema.definitions.push(Definition { kind: text(row, 0)?, name, sql });
+                schema.definitions.push(Definition { kind, name, sql });
             }
             Ok(schema)
         })

@@ -6,6 +6,7 @@ use super::fault::Fault;
 use super::guard::Guarded;
 use super::names::{near, table_names};
 use super::objects::Catalog;
+use super::shown::shown;
 use crate::error::{ErrorCode, ToolError};
 use crate::policy::Policy;
 
@@ -27,7 +28,11 @@ fn step(guarded: &Guarded, error: &ToolError) -> String {
         ErrorCode::UnknownTable => {
             let wanted = error.message.rsplit(": ").next().unwrap_or_default();
             let wanted = wanted.strip_prefix("main.").unwrap_or(wanted);
-            match guarded.in_read(|conn| Catalog::read(conn).map(|catalog| table_names(&catalog))) {
+            let names = guarded.bounds().and_then(|bounds| {
+                let all = guarded.in_read(|conn| Catalog::read(conn).map(|catalog| table_names(&catalog)))?;
+                Ok(shown(&bounds.hidden, all))
+            });
+            match names {
                 Ok(names) => format!("; {}; list_tables shows them all", near(wanted, &names)),
                 Err(_) => "; list_tables shows those that exist".to_owned(),
             }

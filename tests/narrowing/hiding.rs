@@ -209,6 +209,10 @@ fn lists_leave_out_what_is_hidden_and_naming_it_is_an_error() {
         .has("people_city");
     let schema = client.call("get_schema", json!({})).ok().text.clone();
     assert!(
+        schema.contains("people_city") && !schema.contains("people_lower"),
+        "an index on a hidden column: {schema}"
+    );
+    assert!(
         !schema.contains("secrets") && !schema.contains("contacts") && schema.contains("CREATE TABLE people"),
         "{schema}"
     );
@@ -242,6 +246,15 @@ fn lists_leave_out_what_is_hidden_and_naming_it_is_an_error() {
     let answer =
         explorer.request("tools/call", json!({"name": "sample_rows", "arguments": sample})).to_string();
     assert!(answer.contains("`people.email` is hidden"), "{answer}");
+    for (sql, near) in [("SELECT * FROM secret", "`orders`"), ("SELECT * FROM peopl", "near is `people`")] {
+        let answer = explorer
+            .request("tools/call", json!({"name": "run_query", "arguments": {"sql": sql}}))
+            .to_string();
+        assert!(
+            answer.contains(near) && !answer.contains("`secrets`") && !answer.contains("`contacts`"),
+            "{answer}"
+        );
+    }
     let schema = explorer.request("resources/read", json!({"uri": "sqlite://schema"})).to_string();
     assert!(!schema.contains("secrets") && schema.contains("orders"), "{schema}");
     let table = explorer.request("resources/read", json!({"uri": "sqlite://table/secrets"})).to_string();
