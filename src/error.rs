@@ -53,6 +53,8 @@ pub enum ErrorCode {
     Busy,
     /// The file is damaged, or is no database.
     Corrupt,
+    /// The file was deleted, moved or replaced while it was served.
+    FileGone,
     /// The worker process died; the statement's fate is in the text.
     WorkerLost,
     /// A snapshot could not be made, so the statement did not run.
@@ -99,6 +101,7 @@ impl ErrorCode {
         Self::TooBig,
         Self::Busy,
         Self::Corrupt,
+        Self::FileGone,
         Self::WorkerLost,
         Self::SnapshotFailed,
         Self::Declined,
@@ -133,6 +136,7 @@ impl ErrorCode {
             Self::TooBig => "TOO_BIG",
             Self::Busy => "BUSY",
             Self::Corrupt => "CORRUPT",
+            Self::FileGone => "FILE_GONE",
             Self::WorkerLost => "WORKER_LOST",
             Self::SnapshotFailed => "SNAPSHOT_FAILED",
             Self::Declined => "DECLINED",
@@ -166,6 +170,23 @@ impl ToolError {
     /// any length) the middle is left out: they begin with what happened and end with what to do.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: bounded(message.into()) }
+    }
+
+    /// The same with at most about `most` bytes of words: their beginning, which says what happened, and their
+    /// end, which says what to do. SQLite's words repeat names, which may have a megabyte.
+    #[must_use]
+    pub fn within(mut self, most: usize) -> Self {
+        const END: usize = 300;
+        if self.message.len() > most.saturating_add(500) {
+            let text = &self.message;
+            let boundary =
+                |at: usize| (at..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+            let head = text.get(..boundary(most)).unwrap_or_default();
+            let tail = text.get(boundary(text.len() - END)..).unwrap_or_default();
+            let left_out = text.len() - head.len() - tail.len();
+            self.message = format!("{head}...[{left_out} bytes]...{tail}");
+        }
+        self
     }
 
     /// Arguments that do not fit the tool's schema.
@@ -238,6 +259,18 @@ impl std::error::Error for StartError {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_words_keep_their_beginning_and_their_end() {
+        let message = format!("no such table: {}; list_tables shows them", "ž".repeat(5000));
+        let error = ToolError { code: ErrorCode::UnknownTable, message };
+        assert_eq!(error.clone().within(20_000), error);
+        let cut = error.clone().within(100).message;
+        assert!(cut.len() <= 600 && cut.starts_with("no such table: žž"), "{cut}");
+        assert!(cut.ends_with("ž; list_tables shows them") && cut.contains("...[9"), "{cut}");
+        let short = ToolError::arguments("short");
+        assert_eq!(short.clone().within(1), short);
+    }
 
     #[test]
     fn all_holds_every_code_by_its_name() {

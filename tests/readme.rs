@@ -65,15 +65,27 @@ fn the_table_of_commands_is_what_help_says() {
 }
 
 #[test]
-fn the_settings_table_is_what_help_says() {
+fn the_settings_tables_are_what_help_says() {
     let help = help();
     let settings = help.split("Settings:\n").nth(1).unwrap().split("\nEach setting").next().unwrap();
+    let (settings, http) = settings.split_once("Serving over HTTP:\n").unwrap();
+    assert_eq!(settings_table("## Settings"), settings_in_help(settings));
+    assert_eq!(settings_table("### Over HTTP"), settings_in_help(http));
+}
+
+/// Flag, variable and default of each row.
+fn settings_table(heading: &str) -> Vec<(String, String, String)> {
+    let rows = table(README, heading).into_iter();
+    rows.map(|row| (code(&row[0]), code(&row[1]), row[2].clone())).collect()
+}
+
+/// Flag, variable and default of each option.
+fn settings_in_help(text: &str) -> Vec<(String, String, String)> {
     let (flag, variable) =
         (Regex::new(r"^(?:-v, )?(--[a-z-]+)").unwrap(), Regex::new(r"\[(INDELIBLE_\w+)").unwrap());
     let default = Regex::new(r"\[default: ([^\]]+)\]").unwrap();
     let first = |regex: &Regex, text: &str| regex.captures(text).map(|found| found[1].to_owned());
-    let said: Vec<_> = settings
-        .split("\n\n")
+    text.split("\n\n")
         .map(|option| option.split_whitespace().collect::<Vec<_>>().join(" "))
         .filter(|option| !option.is_empty())
         .map(|option| {
@@ -83,12 +95,7 @@ fn the_settings_table_is_what_help_says() {
                 first(&default, &option).unwrap_or_default(),
             )
         })
-        .collect();
-    let table: Vec<_> = table(README, "## Settings")
-        .into_iter()
-        .map(|row| (code(&row[0]), code(&row[1]), row[2].clone()))
-        .collect();
-    assert_eq!(table, said);
+        .collect()
 }
 
 #[test]
@@ -131,6 +138,11 @@ fn json_snippets_parse_and_start_the_program() {
         }
         let servers = json.get("mcpServers").or_else(|| json.get("servers")).expect(&block);
         let server = &servers["indelible"];
+        if server["type"] == "http" {
+            // One that runs already; tests/http has what it answers.
+            assert_eq!(server["url"], "http://127.0.0.1:7777/mcp");
+            continue;
+        }
         assert!(server["command"].as_str().unwrap().ends_with("indelible"), "{block}");
         let arguments = server["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
         let arguments: Vec<&str> = arguments.chain(["--help"]).collect();
@@ -240,6 +252,7 @@ fn every_dependency_has_its_reason() {
     }
     for (section, heading) in [
         ("dependencies", "Of the program:"),
+        ("target.'cfg(target_os = \"linux\")'.dependencies", "Of the program, on Linux alone:"),
         ("build-dependencies", "Of the build script:"),
         ("dev-dependencies", "Of the tests:"),
     ] {

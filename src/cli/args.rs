@@ -4,7 +4,7 @@
 
 use super::tools::{ToolsCommand, ToolsFormat};
 use crate::clients::CLIENTS;
-use crate::config::RawArgs;
+use crate::config::{HttpArgs, RawArgs};
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 const ABOUT: &str = "Serves one SQLite file to AI agents over the Model Context Protocol";
 
 const LONG_ABOUT: &str = "\
-Serves one SQLite file to AI agents over the Model Context Protocol, on stdin and stdout.
+Serves one SQLite file to AI agents over the Model Context Protocol, on stdin and stdout or over HTTP.
 
 The safety is in the server: reads cannot write, writes cannot delete, destructive statements run \
 behind a snapshot, every call is logged, and the agent's memory is a chain of events it cannot rewrite.
@@ -39,6 +39,9 @@ Exit statuses:
 pub(super) struct Cli {
     #[command(flatten)]
     pub(super) raw: RawArgs,
+
+    #[command(flatten)]
+    pub(super) http: HttpArgs,
 
     #[command(subcommand)]
     pub(super) command: Option<Command>,

@@ -188,8 +188,14 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
     };
     let settings = || resolved().map(|resolved| resolved.settings);
     let database = || resolved().and_then(of_database);
+    if let (Some(_), Some(flag)) = (&cli.command, cli.http.given()) {
+        return Err(StartError::usage(format!("{flag} is for serving; leave it out here")));
+    }
     match cli.command {
-        None => serve::serve(program, &settings()?),
+        None => match config::http(&cli.http, environment)? {
+            None => serve::on_stdio(program, &settings()?),
+            Some(http) => serve::over_http(program, &settings()?, &http),
+        },
         Some(Command::Call { tool, arguments }) => call::call(program, &settings()?, &tool, &arguments),
         Some(Command::Verify { expect_head }) => {
             verify::verify(program, &database()?.settings, expect_head.as_deref())

@@ -1,50 +1,115 @@
-//! `indelible --db PATH`: serves one client on stdin and stdout until it goes or a signal comes.
+//! `indelible --db PATH`: serves one client on stdin and stdout until it goes or a signal comes; with `--http`, many
+//! clients over HTTP until a signal comes.
 //!
 //! It knows no message; `server/` does.
 
-use super::{Program, runtime};
-use crate::config::Settings;
+use super::Program;
+use super::runtime::{self, Signals};
+use crate::config::{HttpSettings, Settings};
 use crate::error::{EXIT_OK, StartError};
 use crate::logging::START;
-use crate::server::{self, Ending, Service, stdio};
+use crate::server::http::PATH;
+use crate::server::{self, Ending, Service};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 
 /// How often files are looked at. A change is taken up at the second look that finds it the same.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-pub(super) fn serve<P: Program>(program: &P, settings: &Settings) -> Result<u8, StartError> {
+/// Serves on stdin and stdout.
+pub(super) fn on_stdio<P: Program>(program: &P, settings: &Settings) -> Result<u8, StartError> {
     runtime::run(async {
         let service = program.open(settings).await?;
-        let reloads = !settings.tools.is_empty() || settings.policy.is_some();
-        let signals = runtime::signals(reloads)?;
-        let place = settings.primitives.as_ref().map_or(&settings.db, |place| &place.data);
-        let (db, profile) = (place.display(), &settings.profile);
-        let read_only = if settings.read_only { ", read-only" } else { "" };
-        tracing::info!(target: START, "serving {db} on stdin and stdout, profile {profile}{read_only}");
+        let (signals, watching) = keep_up(settings, &service)?;
+        tracing::info!(target: START, "serving {} on stdin and stdout, {}", place(settings), how(settings));
         if std::io::stdin().is_terminal() {
             tracing::info!(
                 target: START,
                 "this waits for an MCP client; ctrl-c ends it, `indelible demo` shows it at work"
             );
         }
-        let watching = reloads.then(|| tokio::spawn(keep_up(Arc::clone(&service), signals.reload)));
-        let ending = server::serve(service, stdio::input(), stdio::output(), signals.stop).await;
-        if let Some(watching) = watching {
-            watching.abort();
-        }
-        match ending? {
-            Ending::Closed => tracing::info!("the client closed its end"),
-            Ending::Stopped => tracing::info!("stopped by a signal"),
-        }
-        Ok(EXIT_OK)
+        let ending = server::serve_stdio(service, signals.stop).await;
+        drop(watching);
+        ended(ending?)
     })
 }
 
+/// Serves over HTTP until a signal comes.
+pub(super) fn over_http<P: Program>(
+    program: &P,
+    settings: &Settings,
+    http: &HttpSettings,
+) -> Result<u8, StartError> {
+    runtime::run(async {
+        // Before the database is touched: whoever has the port may be serving it.
+        let listening = server::http::listen(http).await?;
+        let service = program.open(settings).await?;
+        let (signals, watching) = keep_up(settings, &service)?;
+        let group = settings.primitives.as_ref().and_then(|place| place.group.as_deref());
+        let path = group.map_or(PATH.to_owned(), |group| format!("{PATH}/{group}"));
+        let url = format!("http://{}{path}", listening.address);
+        tracing::info!(target: START, "serving {} on {url}, {}", place(settings), how(settings));
+        if !listening.address.ip().to_canonical().is_loopback() {
+            tracing::warn!(
+                "token and answers travel unencrypted beyond this machine; put a proxy with TLS in front"
+            );
+            if http.hosts.is_empty() {
+                tracing::warn!(
+                    "clients can address it by the names of this machine alone; see --http-allow-host"
+                );
+            }
+        }
+        let ending = server::http::serve(service, listening, http, &path, signals.stop).await;
+        drop(watching);
+        ended(ending?)
+    })
+}
+
+/// What is served.
+fn place(settings: &Settings) -> std::path::Display<'_> {
+    settings.primitives.as_ref().map_or(&settings.db, |place| &place.data).display()
+}
+
+/// The profile, and what is special about it.
+fn how(settings: &Settings) -> String {
+    format!("profile {}{}", settings.profile, if settings.read_only { ", read-only" } else { "" })
+}
+
+fn ended(ending: Ending) -> Result<u8, StartError> {
+    match ending {
+        Ending::Closed => tracing::info!("the client closed its end"),
+        Ending::Stopped => tracing::info!("stopped by a signal"),
+    }
+    Ok(EXIT_OK)
+}
+
+/// What signals ask for; and, where tools or the policy come from files, the task that looks at them, until it is
+/// dropped.
+fn keep_up<S: Service>(
+    settings: &Settings,
+    service: &Arc<S>,
+) -> Result<(Signals, Option<Watching>), StartError> {
+    let reloads = !settings.tools.is_empty() || settings.policy.is_some();
+    let signals = runtime::signals(reloads)?;
+    let asked = Arc::clone(&signals.reload);
+    let watching = reloads.then(|| Watching(tokio::spawn(look(Arc::clone(service), asked))));
+    Ok((signals, watching))
+}
+
+/// A task that ends with this.
+struct Watching(JoinHandle<()>);
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// Has the files of tools and policy looked at now and then, and read at once when a signal asks for it.
-async fn keep_up(service: Arc<impl Service>, asked: Arc<Notify>) {
+async fn look(service: Arc<impl Service>, asked: Arc<Notify>) {
     loop {
         tokio::select! {
             () = asked.notified() => service.reload(true).await,

@@ -6,16 +6,19 @@
 //! - `resolve`: judges them; pure, so that a table of cases tests it
 //! - `given`: the limits whose defaults are the profile's, also under other defaults
 //! - `origin`: where each came from, and the flags that give them again
+//! - `http`: what holds for serving over HTTP alone
 //!
 //! It opens no file and creates no folder.
 
 mod given;
+mod http;
 mod origin;
 mod raw;
 mod resolve;
 mod value;
 
 pub use given::GivenLimits;
+pub use http::{HttpArgs, HttpSettings, Token, http};
 pub use origin::{Origin, Resolved, Setting};
 pub use raw::RawArgs;
 pub use resolve::{

@@ -7,6 +7,7 @@ use super::GivenLimits;
 use super::origin::{self, Resolved};
 use super::raw::RawArgs;
 use super::value::Given;
+use crate::audit::Keep;
 use crate::error::StartError;
 use crate::spec::model::{Defaults, Serves};
 use crate::state::catalog::check_name;
@@ -102,6 +103,8 @@ pub struct Settings {
     pub confirm: Confirm,
     /// The folder for snapshots, absolute.
     pub snapshot_dir: PathBuf,
+    /// How much of the log stays in the database; none is all.
+    pub audit_keep: Option<Keep>,
     /// Where every call is added as a line of JSON, absolute.
     pub audit_log: Option<PathBuf>,
     /// The file that narrows the policies, absolute.
@@ -224,6 +227,7 @@ fn judge<E: Fn(&str) -> Option<OsString>>(
             beside.push(".snapshots");
             beside.into()
         }),
+        audit_keep: sources.text("audit-keep", &raw.audit_keep).map(|given| given.keep()).transpose()?,
         audit_log: sources.path("audit-log", raw.audit_log.as_deref(), home)?,
         policy: sources.path("policy", raw.policy.as_deref(), home)?,
         verbosity: sources.verbosity(raw)?,
@@ -263,15 +267,15 @@ pub fn database_flag(
 const MOST: u64 = 2_147_483_647;
 
 /// Where settings come from.
-struct Sources<E> {
-    env: E,
+pub(super) struct Sources<E> {
+    pub(super) env: E,
     /// What was given, by the flag that asks for it.
-    seen: RefCell<Vec<(String, Given)>>,
+    pub(super) seen: RefCell<Vec<(String, Given)>>,
 }
 
 impl<E: Fn(&str) -> Option<OsString>> Sources<E> {
     /// The flag's text, or else its variable's; an empty variable is as none.
-    fn given(&self, flag: &str, text: Option<&OsStr>) -> Option<Given> {
+    pub(super) fn given(&self, flag: &str, text: Option<&OsStr>) -> Option<Given> {
         let given = self.flag_or_variable(flag, text)?;
         self.seen.borrow_mut().push((flag.to_owned(), given.clone()));
         Some(given)
@@ -286,7 +290,7 @@ impl<E: Fn(&str) -> Option<OsString>> Sources<E> {
         Some(Given { name, text })
     }
 
-    fn text(&self, flag: &str, text: &Option<String>) -> Option<Given> {
+    pub(super) fn text(&self, flag: &str, text: &Option<String>) -> Option<Given> {
         self.given(flag, text.as_deref().map(OsStr::new))
     }
 

@@ -174,18 +174,10 @@ pub fn is_file(path: &Path) -> bool {
 pub fn exposed<'p>(paths: &'p [PathBuf], database: &Path) -> Vec<&'p PathBuf> {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     let Some(folder) = database.parent().and_then(real) else { return Vec::new() };
-    let inside = |path: &&PathBuf| real(path).is_some_and(|path| path.starts_with(&folder)) && writable(path);
+    let inside = |path: &&PathBuf| {
+        real(path).is_some_and(|path| path.starts_with(&folder)) && crate::platform::may_write(path)
+    };
     paths.iter().filter(inside).collect()
-}
-
-#[cfg(unix)]
-fn writable(path: &Path) -> bool {
-    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
-}
-
-#[cfg(not(unix))]
-fn writable(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|metadata| !metadata.permissions().readonly())
 }
 
 /// The text of a file that somebody wrote by hand.

@@ -6,6 +6,7 @@
 //! questions are about.
 
 use super::dialog::{Dialog, Place};
+use super::handler::Wire;
 use crate::confirm::{Confirmer, Question, Said};
 use futures::future::BoxFuture;
 use rmcp::RoleServer;
@@ -154,13 +155,19 @@ impl Questions {
 pub(super) fn confirmer(
     questions: &Arc<Questions>,
     round: Round,
+    wire: Wire,
     context: &RequestContext<RoleServer>,
     cancel: &CancellationToken,
     place: &Arc<Place>,
 ) -> Arc<dyn Confirmer> {
-    if !shows_forms(context.client_capabilities()) {
-        Arc::new(NoForms)
-    } else if context.protocol_version().is_some_and(|version| !version.has_initialize()) {
+    let by_rounds = context.protocol_version().is_some_and(|version| !version.has_initialize());
+    if !by_rounds && wire == Wire::Http {
+        Arc::new(Nobody(
+            "over HTTP, only clients of MCP 2026-07-28 can be asked, and this one speaks an older revision",
+        ))
+    } else if !shows_forms(context.client_capabilities()) {
+        Arc::new(Nobody("this client has not declared the capability `elicitation` with forms"))
+    } else if by_rounds {
         Arc::new(round)
     } else {
         Arc::new(Dialog::new(Arc::clone(questions), context.peer.clone(), cancel.clone(), Arc::clone(place)))
@@ -173,13 +180,12 @@ fn shows_forms(capabilities: Option<ClientCapabilities>) -> bool {
     elicitation.is_some_and(|elicitation| elicitation.form.is_some() || elicitation.url.is_none())
 }
 
-/// For clients that cannot show a form.
-struct NoForms;
+/// For clients that cannot show a form, and why.
+struct Nobody(&'static str);
 
-impl Confirmer for NoForms {
+impl Confirmer for Nobody {
     fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Said> {
-        let why = "this client has not declared the capability `elicitation` with forms";
-        Box::pin(std::future::ready(Said::Unsupported(why.to_owned())))
+        Box::pin(std::future::ready(Said::Unsupported(self.0.to_owned())))
     }
 }
 

@@ -4,6 +4,7 @@
 //! told only what it asked for with subscriptions/listen, under its subscription's id. It does not know what
 //! changed: changes close together are told of once.
 
+use super::handler::Wire;
 use rmcp::RoleServer;
 use rmcp::model::ErrorData;
 use rmcp::service::{Peer, SubscriptionContext};
@@ -14,6 +15,9 @@ use tokio_util::sync::CancellationToken;
 /// Subscriptions of one client at once. Each is a request under way, and reading pauses at some hundreds.
 const MAX_SUBSCRIPTIONS: usize = 16;
 
+/// The same of all clients over HTTP. Each keeps a connection.
+const MAX_SUBSCRIPTIONS_OVER_HTTP: usize = 128;
+
 /// The changes, and who is told of them.
 pub(super) struct Changes {
     resources: Counter,
@@ -23,6 +27,7 @@ pub(super) struct Changes {
     /// Whether the client is told by itself.
     told: AtomicBool,
     subscriptions: Semaphore,
+    most: usize,
     /// Cancelled at the end of input: nobody can cancel a subscription any more.
     input_over: CancellationToken,
 }
@@ -32,15 +37,20 @@ impl Changes {
     pub(super) fn new(
         resources: Option<watch::Receiver<u64>>,
         tools: Option<watch::Receiver<u64>>,
+        wire: Wire,
         input_over: CancellationToken,
     ) -> Self {
-        let subscriptions = Semaphore::new(MAX_SUBSCRIPTIONS);
+        let most = match wire {
+            Wire::Lines => MAX_SUBSCRIPTIONS,
+            Wire::Http => MAX_SUBSCRIPTIONS_OVER_HTTP,
+        };
         Self {
             resources: Counter(resources),
             tools: Counter(tools),
             shaken: AtomicBool::new(false),
             told: AtomicBool::new(false),
-            subscriptions,
+            subscriptions: Semaphore::new(most),
+            most,
             input_over,
         }
     }
@@ -77,7 +87,7 @@ impl Changes {
     /// Too many subscriptions at once.
     pub(super) async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
         let Ok(_place) = self.subscriptions.try_acquire() else {
-            let words = format!("{MAX_SUBSCRIPTIONS} subscriptions are open already; cancel one first");
+            let words = format!("{} subscriptions are open already; cancel one first", self.most);
             return Err(ErrorData::invalid_request(words, None));
         };
         let (mut resources, mut tools) = (self.resources.fresh(), self.tools.fresh());

@@ -32,14 +32,9 @@ impl<H: rmcp::ServerHandler> RmcpService<RoleServer> for Guard<H> {
         context: RequestContext<RoleServer>,
     ) -> Result<ServerResult, ErrorData> {
         let id = context.id.clone();
-        let handled = RmcpService::handle_request(&self.handler, request, context);
-        // A handler keeps no state of its own that a panic could leave half changed.
-        let result = AssertUnwindSafe(handled).catch_unwind().await;
+        let result = caught(RmcpService::handle_request(&self.handler, request, context)).await;
         self.flight.finished(&id);
-        result.unwrap_or_else(|_panic| {
-            let words = "internal error: the request failed in the server, which lives on; see its stderr";
-            Err(ErrorData::internal_error(words, None))
-        })
+        result.and_then(|handled| handled)
     }
 
     async fn handle_notification(
@@ -57,4 +52,13 @@ impl<H: rmcp::ServerHandler> RmcpService<RoleServer> for Guard<H> {
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         RmcpService::supported_protocol_versions(&self.handler)
     }
+}
+
+/// What the work comes to, or the answer to a request that panicked.
+pub(super) async fn caught<F: Future>(work: F) -> Result<F::Output, ErrorData> {
+    // Neither a handler nor a service keeps state that a panic could leave half changed.
+    AssertUnwindSafe(work).catch_unwind().await.map_err(|_panic| {
+        let words = "internal error: the request failed in the server, which lives on; see its stderr";
+        ErrorData::internal_error(words, None)
+    })
 }

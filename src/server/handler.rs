@@ -4,13 +4,12 @@
 //! server really has is announced; the rest has no method.
 
 use super::Service;
-use super::asking::{Questions, Round, confirmer};
+use super::asking::{Questions, Round};
 use super::changes::Changes;
-use super::dialog::Place;
 use super::offers::{self, ERROR_CODE_KEY};
-use super::progress::Progress;
+use super::turns::Turns;
 use crate::error::StartError;
-use crate::outcome::{CallContext, Offers, Outcome};
+use crate::outcome::{Offers, Outcome};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams,
     CompleteResult, ContentBlock, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData,
@@ -25,11 +24,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::Arc;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-
-/// Calls that run at once; more wait for their turn.
-const CALLS_AT_ONCE: usize = 64;
 
 /// How long a client may keep lists that never change while the server runs, in milliseconds: a server that
 /// is started again may have other flags.
@@ -42,7 +37,29 @@ const CHANGING_LIST_TTL_MS: u64 = 1_000;
 const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
 /// Methods that every server has. With parameters of the wrong shape the library reports them as custom.
-const METHODS: [&str; 5] = ["initialize", "ping", "server/discover", "tools/list", "tools/call"];
+const METHODS: [&str; 3] = ["server/discover", "tools/list", "tools/call"];
+
+/// Methods that there are in revisions with a handshake alone.
+const METHODS_WITH_HANDSHAKE: [&str; 2] = ["initialize", "ping"];
+
+/// How clients are connected, where that changes what can be promised to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wire {
+    /// One client, for as long as the server lives; either end may send at any time.
+    Lines,
+    /// Many clients, each request by itself: the server can only answer. Clients of revisions with a handshake
+    /// can be told of nothing and asked nothing between their requests.
+    Http,
+}
+
+/// When what ends.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ends {
+    /// No more requests will come: subscriptions are over.
+    pub(super) input: CancellationToken,
+    /// What still runs is to stop.
+    pub(super) calls: CancellationToken,
+}
 
 /// Answers requests from a [`Service`].
 pub(super) struct Handler<S> {
@@ -55,8 +72,9 @@ pub(super) struct Handler<S> {
     templates: Vec<ResourceTemplate>,
     prompts: Vec<Prompt>,
     changes: Option<Changes>,
-    turns: Arc<Semaphore>,
+    turns: Turns,
     questions: Arc<Questions>,
+    wire: Wire,
 }
 
 impl<S: Service> Handler<S> {
@@ -64,7 +82,7 @@ impl<S: Service> Handler<S> {
     ///
     /// # Errors
     /// A descriptor that the protocol library cannot carry as it is.
-    pub(super) fn new(service: Arc<S>, input_over: CancellationToken) -> Result<Self, StartError> {
+    pub(super) fn new(service: Arc<S>, wire: Wire, ends: Ends) -> Result<Self, StartError> {
         let tools = all("tool", service.descriptors())?;
         let templates = all("resource template", service.resource_templates())?;
         let prompts = all("prompt", service.prompts())?;
@@ -73,14 +91,14 @@ impl<S: Service> Handler<S> {
         let listed =
             offers::Changing { resources: resources.is_some(), tools: service.tool_changes().is_some() };
         let changes = (listed.resources || listed.tools)
-            .then(|| Changes::new(resources, service.tool_changes(), input_over));
+            .then(|| Changes::new(resources, service.tool_changes(), wire, ends.input));
         let info = implementation();
         let server_info = serde_json::to_value(&info).map_err(|e| StartError::failure(e.to_string()))?;
         let config = ServerConfig::new(offers::capabilities(offers, listed))
             .with_server_info(info)
             .with_instructions(service.instructions());
-        let turns = Arc::new(Semaphore::new(CALLS_AT_ONCE));
         let questions = Arc::new(Questions::new(service.patience()));
+        let turns = Turns::new(Arc::clone(&questions), wire, ends.calls);
         Ok(Self {
             service,
             config,
@@ -93,12 +111,13 @@ impl<S: Service> Handler<S> {
             changes,
             turns,
             questions,
+            wire,
         })
     }
 
-    /// The methods of this server.
+    /// The methods of this server, of every revision.
     fn methods(&self) -> Vec<&'static str> {
-        let mut methods = METHODS.to_vec();
+        let mut methods = [METHODS_WITH_HANDSHAKE.as_slice(), &METHODS].concat();
         methods.extend(offers::methods(self.offers, self.listed));
         methods
     }
@@ -109,7 +128,8 @@ impl<S: Service> Handler<S> {
     }
 
     fn no_method(&self, method: &str) -> ErrorData {
-        let words = format!("no method `{method}`; this server has {}", self.methods().join(", "));
+        let has = self.methods().join(", ");
+        let words = format!("no method `{}`; this server has {has}", offers::shown(method));
         ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words, None)
     }
 
@@ -125,7 +145,7 @@ impl<S: Service> Handler<S> {
 
     fn unknown_tool(&self, name: &str) -> ErrorData {
         let names: Vec<String> = self.tools().0.iter().map(|tool| format!("`{}`", tool.name)).collect();
-        let words = format!("unknown tool `{name}`; the tools are {}", names.join(", "));
+        let words = format!("unknown tool `{}`; the tools are {}", offers::shown(name), names.join(", "));
         ErrorData::invalid_params(words, None)
     }
 
@@ -140,52 +160,6 @@ impl<S: Service> Handler<S> {
         }
         (!meta.0.is_empty()).then_some(meta)
     }
-
-    /// As [`Self::in_turn_asking`], for what asks nobody.
-    async fn in_turn<F: Future>(
-        &self,
-        context: &RequestContext<RoleServer>,
-        start: impl FnOnce(CallContext) -> F,
-    ) -> F::Output {
-        self.in_turn_asking(context, None, start).await
-    }
-
-    /// Runs a call when it is its turn, and cancels its own token when the client cancels or the server
-    /// ends. The library's token is not handed on: it is cancelled after every answer as well.
-    async fn in_turn_asking<F: Future>(
-        &self,
-        context: &RequestContext<RoleServer>,
-        round: Option<Round>,
-        start: impl FnOnce(CallContext) -> F,
-    ) -> F::Output {
-        let cancel = CancellationToken::new();
-        let place = Arc::new(Place::among(&self.turns));
-        // A call that is cancelled while it waits still goes to the service, which keeps record of it.
-        tokio::select! {
-            biased;
-            () = place.take() => {}
-            () = context.ct.cancelled() => cancel.cancel(),
-        }
-        let confirm = round.map(|round| confirmer(&self.questions, round, context, &cancel, &place));
-        let token = context.meta.get_progress_token();
-        let progress = token.map(|token| Progress::start(context.peer.clone(), token));
-        let (progress, reporter) = progress.unzip();
-        let call = start(CallContext { cancel: cancel.clone(), progress: reporter, confirm });
-        let outcome = {
-            let mut call = std::pin::pin!(call);
-            loop {
-                tokio::select! {
-                    biased;
-                    outcome = &mut call => break outcome,
-                    () = context.ct.cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
-                }
-            }
-        };
-        if let Some(progress) = progress {
-            progress.finish().await;
-        }
-        outcome
-    }
 }
 
 impl<S: Service> ServerHandler for Handler<S> {
@@ -199,7 +173,10 @@ impl<S: Service> ServerHandler for Handler<S> {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        let result = self.negotiate_initialize(&request)?;
+        let mut result = self.negotiate_initialize(&request)?;
+        if self.wire == Wire::Http {
+            offers::tell_nobody(&mut result.capabilities);
+        }
         // What was agreed on, not what was asked for: a second handshake would else leave the latter.
         let mut agreed = request;
         agreed.protocol_version = result.protocol_version.clone();
@@ -257,7 +234,7 @@ impl<S: Service> ServerHandler for Handler<S> {
         // For the seal of a question, where there may be one.
         let kept = if asks { arguments.clone() } else { None };
         let call = |cx| self.service.call(name.clone(), arguments, cx);
-        let Some(outcome) = self.in_turn_asking(&context, asks.then_some(round), call).await else {
+        let Some(outcome) = self.turns.asking(&context, asks.then_some(round), call).await? else {
             return Err(self.unknown_tool(&name));
         };
         let meta = self.meta(&context, Some(&outcome));
@@ -278,16 +255,21 @@ impl<S: Service> ServerHandler for Handler<S> {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.tools().0.into_iter().find(|tool| tool.name == name)
+        if self.listed.tools {
+            return self.tools().0.into_iter().find(|tool| tool.name == name);
+        }
+        self.tools.iter().find(|tool| tool.name == name).cloned()
     }
 
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method;
-        if self.methods().contains(&method.as_str()) {
+        let is_gone = METHODS_WITH_HANDSHAKE.contains(&method.as_str())
+            && context.protocol_version().is_some_and(|version| !version.has_initialize());
+        if !is_gone && self.methods().contains(&method.as_str()) {
             let takes = offers::takes(&method);
             return Err(ErrorData::invalid_params(format!("`params` do not fit `{method}`{takes}"), None));
         }
@@ -301,7 +283,7 @@ impl<S: Service> ServerHandler for Handler<S> {
     ) -> Result<ListResourcesResult, ErrorData> {
         self.has("resources/list", self.offers.resources)?;
         let cursor = request.and_then(|request| request.cursor);
-        let page = self.in_turn(&context, |cx| self.service.resources(cursor, cx)).await;
+        let page = self.turns.run(&context, |cx| self.service.resources(cursor, cx)).await?;
         let page = page.map_err(|error| offers::refusal(&error, None))?;
         let mut result =
             ListResourcesResult::with_all_items(page.resources.into_iter().map(offers::resource).collect());
@@ -331,7 +313,7 @@ impl<S: Service> ServerHandler for Handler<S> {
     ) -> Result<ReadResourceResponse, ErrorData> {
         self.has("resources/read", self.offers.resources)?;
         let uri = request.uri;
-        let read = self.in_turn(&context, |cx| self.service.read_resource(uri.clone(), cx)).await;
+        let read = self.turns.run(&context, |cx| self.service.read_resource(uri.clone(), cx)).await?;
         let read = read.map_err(|error| offers::refusal(&error, Some(&uri)))?;
         let mut result = offers::contents(uri, read);
         result.meta = self.meta(&context, None);
@@ -364,7 +346,7 @@ impl<S: Service> ServerHandler for Handler<S> {
             .iter()
             .find(|prompt| prompt.name == name)
             .and_then(|prompt| prompt.description.clone());
-        let text = self.in_turn(&context, |cx| self.service.prompt(name, arguments, cx)).await;
+        let text = self.turns.run(&context, |cx| self.service.prompt(name, arguments, cx)).await?;
         let text = text.map_err(|error| offers::refusal(&error, None))?;
         let mut result = offers::message(text, description);
         result.meta = self.meta(&context, None);
@@ -378,8 +360,9 @@ impl<S: Service> ServerHandler for Handler<S> {
     ) -> Result<CompleteResult, ErrorData> {
         self.has("completion/complete", self.offers.completions)?;
         let (of, argument) = (offers::completion_of(request.r#ref)?, request.argument);
-        let found = self.in_turn(&context, |cx| self.service.complete(of, argument.name, argument.value, cx));
-        let found = found.await.map_err(|error| offers::refusal(&error, None))?;
+        let found =
+            self.turns.run(&context, |cx| self.service.complete(of, argument.name, argument.value, cx));
+        let found = found.await?.map_err(|error| offers::refusal(&error, None))?;
         let mut result = CompleteResult::new(offers::completion(found));
         result.meta = self.meta(&context, None);
         Ok(result)

@@ -11,8 +11,10 @@
 //! - `transport`: the above as an rmcp transport
 //! - `asking`: questions to the person at the client; `dialog`: those that their call waits for
 //! - `handler`: what each method answers; `offers`: resources, prompts and completions in the library's types;
-//!   `changes`: who is told that the list of resources changed; `guard`: panics become answers; `progress`
+//!   `changes`: who is told that the list of resources changed; `turns`: how many calls run at once, and what each
+//!   gets; `guard`: panics become answers; `progress`
 //! - `serve`: start to end of a connection; `stdio`: which kind of stream fds 0 and 1 are
+//! - `http`: the same handler for many clients over Streamable HTTP
 
 mod asking;
 mod changes;
@@ -20,6 +22,7 @@ mod dialog;
 mod flight;
 mod guard;
 mod handler;
+pub mod http;
 mod lines;
 mod message;
 mod offers;
@@ -27,10 +30,11 @@ mod progress;
 mod serve;
 pub mod stdio;
 mod transport;
+mod turns;
 mod writer;
 
 pub use lines::MAX_LINE_BYTES;
-pub use serve::{ANSWERS_AFTER_END, Ending, SHUTDOWN_TIME, serve};
+pub use serve::{ANSWERS_AFTER_END, Ending, SHUTDOWN_TIME, serve, serve_stdio};
 
 use crate::confirm::PATIENCE;
 use crate::outcome::{

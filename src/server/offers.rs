@@ -38,6 +38,16 @@ pub(super) fn capabilities(offers: Offers, changing: Changing) -> ServerCapabili
     capabilities
 }
 
+/// Takes back that lists tell of their changes.
+pub(super) fn tell_nobody(capabilities: &mut ServerCapabilities) {
+    if let Some(tools) = &mut capabilities.tools {
+        tools.list_changed = None;
+    }
+    if let Some(resources) = &mut capabilities.resources {
+        resources.list_changed = None;
+    }
+}
+
 /// Methods that come with what is offered.
 pub(super) fn methods(offers: Offers, changing: Changing) -> Vec<&'static str> {
     let mut methods = Vec::new();
@@ -139,6 +149,11 @@ pub(super) fn refusal(error: &RequestError, uri: Option<&str>) -> ErrorData {
     }
 }
 
+/// An unknown name as an error repeats it: it may have megabytes.
+pub(super) fn shown(name: &str) -> String {
+    crate::render::one_line(name, 100)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,5 +182,8 @@ mod tests {
         let expected = json!({"completions": {}, "prompts": {}, "resources": {}, "tools": {}});
         assert_eq!(announced(all, false, false), expected);
         assert_eq!(announced(all, true, false)["resources"], json!({"listChanged": true}));
+        let mut untold = capabilities(all, Changing { resources: true, tools: true });
+        tell_nobody(&mut untold);
+        assert_eq!(serde_json::to_value(untold).unwrap(), expected);
     }
 }

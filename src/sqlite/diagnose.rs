@@ -3,6 +3,7 @@
 //! It looks at files and error codes only; it opens no connection and changes nothing.
 
 use crate::error::{ErrorCode, StartError, ToolError};
+use crate::platform;
 use rusqlite::ErrorCode as SqliteCode;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -165,6 +166,28 @@ pub fn sqlite_error(path: &Path, error: &rusqlite::Error) -> StartError {
     StartError::failure(message)
 }
 
+/// What to do about an error of the system's, behind its own words; empty where they say it all.
+#[must_use]
+pub fn io_hint(error: &std::io::Error) -> &'static str {
+    use rustix::io::Errno;
+    use std::io::ErrorKind;
+    match (error.kind(), Errno::from_io_error(error)) {
+        (_, Some(Errno::MFILE | Errno::NFILE)) => {
+            "; the system lets the server open no more files: raise `ulimit -n`, or end other programs"
+        }
+        (_, Some(Errno::AGAIN | Errno::NOMEM)) => {
+            "; the system gives the server no more processes or memory: raise `ulimit -u`, or end other programs"
+        }
+        (ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge, _) => {
+            "; make room on the disk, or set --snapshot-dir to a folder on another"
+        }
+        (ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem, _) => {
+            "; make it writable, or set --snapshot-dir to a folder that is"
+        }
+        _ => "",
+    }
+}
+
 /// The tool error for what SQLite said while `doing` (`the event was not appended`).
 #[must_use]
 pub fn tool_error(doing: &str, error: &rusqlite::Error) -> ToolError {
@@ -182,6 +205,18 @@ pub fn tool_error(doing: &str, error: &rusqlite::Error) -> ToolError {
         Some(SqliteCode::DiskFull) => {
             (ErrorCode::SqlError, format!("{doing}: the disk is full; free some space and try again"))
         }
+        Some(SqliteCode::SystemIoFailure) => (
+            ErrorCode::SqlError,
+            format!(
+                "{doing}: {error}; the disk reports an error, or a quota or a limit on the size of files is reached: a person must look at it"
+            ),
+        ),
+        Some(SqliteCode::ReadOnly | SqliteCode::CannotOpen) => (
+            ErrorCode::SqlError,
+            format!(
+                "{doing}: {error}; the file, its folder or its journal cannot be written or opened: see whether they are there and writable, whether the disk is full, and whether the server may open more files (`ulimit -n`)"
+            ),
+        ),
         Some(SqliteCode::DatabaseCorrupt | SqliteCode::NotADatabase) => {
             (ErrorCode::Corrupt, format!("{doing}: the database file is damaged ({error})"))
         }
@@ -208,9 +243,7 @@ pub(super) fn extended_code(error: &rusqlite::Error) -> i32 {
 fn unwritable_folder(path: &Path) -> Option<PathBuf> {
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let folder = real.parent()?;
-    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)
-        .is_err()
-        .then(|| folder.to_path_buf())
+    (!platform::may_make_files(folder)).then(|| folder.to_path_buf())
 }
 
 fn wal_in_unwritable_folder(path: &Path, folder: &Path) -> String {
@@ -222,11 +255,11 @@ fn wal_in_unwritable_folder(path: &Path, folder: &Path) -> String {
 }
 
 fn readable(path: &Path) -> bool {
-    rustix::fs::access(path, rustix::fs::Access::READ_OK).is_ok()
+    platform::may_read(path).is_ok()
 }
 
 fn os_reason(path: &Path) -> String {
-    match rustix::fs::access(path, rustix::fs::Access::READ_OK) {
+    match platform::may_read(path) {
         Ok(()) => "SQLite could not open it or its -wal and -shm files".to_owned(),
         Err(error) => error.to_string(),
     }

@@ -21,8 +21,8 @@ use crate::sqlite::{diagnose, open};
 use check::Depth;
 use folder::Temporary;
 use names::{Name, with_ending};
-use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, ErrorCode as SqliteCode};
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -105,6 +105,14 @@ pub fn default_folder(database: &Path) -> PathBuf {
     with_ending(database.as_os_str(), ".snapshots").into()
 }
 
+/// Makes the folder for snapshots, private, if there is none.
+///
+/// # Errors
+/// [`ErrorCode::SnapshotFailed`], naming the folder and the cause.
+pub fn make_folder(folder: &Path) -> Result<(), ToolError> {
+    folder::make(folder)
+}
+
 /// Removes what copies that were killed have left in the folder of the snapshots, if nobody makes one just now. It
 /// opens no database.
 pub fn sweep(database: &Path, folder: &Path) {
@@ -180,7 +188,14 @@ fn make(
     folder::make(folder)?;
     let temporary = Temporary::create(folder, &Name::new(now, 0, request.kind).file_name(label))?;
     let method = copy(&temporary)?;
-    match check::damage(temporary.path(), Depth::Pages) {
+    // The disk is busy with the one while a processor is with the other.
+    let (damage, synced) = std::thread::scope(|scope| {
+        let syncing =
+            std::thread::Builder::new().name("sync".to_owned()).spawn_scoped(scope, || temporary.sync());
+        let damage = check::damage(temporary.path(), Depth::Pages);
+        (damage, syncing.ok().and_then(|syncing| syncing.join().ok()))
+    });
+    match damage {
         Ok(None) => {}
         Ok(Some(damage)) => {
             return Err(failed(format!(
@@ -191,7 +206,8 @@ fn make(
         }
         Err(error) => return Err(sqlite_failed(real, &error)),
     }
-    let bytes = temporary.sync()?;
+    // Without a thread of its own it is done now.
+    let bytes = synced.unwrap_or_else(|| temporary.sync())?;
     let path = temporary.publish(|counter| Name::new(now, counter, request.kind).file_name(label))?;
     folder::sync(folder)?;
     let mut warnings = Vec::new();
@@ -293,7 +309,7 @@ fn failed(why: impl std::fmt::Display) -> ToolError {
 }
 
 fn io_failed(path: &Path, error: &std::io::Error) -> ToolError {
-    failed(format!("`{}`: {error}", path.display()))
+    failed(format!("`{}`: {error}{}", path.display(), diagnose::io_hint(error)))
 }
 
 fn sqlite_failed(path: &Path, error: &rusqlite::Error) -> ToolError {
@@ -303,5 +319,16 @@ fn sqlite_failed(path: &Path, error: &rusqlite::Error) -> ToolError {
             path.display()
         ));
     }
-    failed(format!("`{}`: {error}", path.display()))
+    let hint = match error.sqlite_error_code() {
+        Some(
+            SqliteCode::DiskFull
+            | SqliteCode::SystemIoFailure
+            | SqliteCode::CannotOpen
+            | SqliteCode::ReadOnly,
+        ) => {
+            "; see whether the disk or folder is full, read-only or over a quota, or set --snapshot-dir to another place"
+        }
+        _ => "",
+    };
+    failed(format!("`{}`: {error}{hint}", path.display()))
 }

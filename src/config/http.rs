@@ -1,0 +1,342 @@
+//! Settings of serving over HTTP: where, for whom, and by which token.
+//!
+//! They hold for serving alone, not for the commands, and are no part of what a client's configuration repeats. The
+//! token is read from the environment and never from a flag: other users of the machine see command lines. It opens
+//! no socket and looks no name up.
+
+use super::resolve::Sources;
+use super::value::Given;
+use crate::error::StartError;
+use clap::Args;
+use http::Uri;
+use http::uri::Authority;
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// The variable that holds the token.
+const TOKEN: &str = "INDELIBLE_HTTP_TOKEN";
+
+/// The flags as given.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Serving over HTTP")]
+pub struct HttpArgs {
+    /// Serve over HTTP here, at the path /mcp, and not on stdin and stdout; port 0 is any free one. Clients must send
+    /// the token that INDELIBLE_HTTP_TOKEN holds [INDELIBLE_HTTP]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub http: Option<String>,
+
+    /// Name or NAME:PORT that clients may address it by, beside localhost, 127.0.0.1 and [::1]; repeatable
+    /// [INDELIBLE_HTTP_ALLOW_HOST: separated by commas]
+    #[arg(long, value_name = "NAME")]
+    pub http_allow_host: Vec<String>,
+
+    /// Origin of web pages that may use it, beside those of this machine: https://app.example.com; repeatable
+    /// [INDELIBLE_HTTP_ALLOW_ORIGIN: separated by commas]
+    #[arg(long, value_name = "ORIGIN")]
+    pub http_allow_origin: Vec<String>,
+
+    /// Ask clients for no token; only on a loopback address [INDELIBLE_NO_AUTH]
+    #[arg(long)]
+    pub no_auth: bool,
+}
+
+impl HttpArgs {
+    /// The first flag that was given, with its dashes.
+    #[must_use]
+    pub fn given(&self) -> Option<&'static str> {
+        let given = [
+            (self.http.is_some(), "--http"),
+            (!self.http_allow_host.is_empty(), "--http-allow-host"),
+            (!self.http_allow_origin.is_empty(), "--http-allow-origin"),
+            (self.no_auth, "--no-auth"),
+        ];
+        given.into_iter().find_map(|(given, flag)| given.then_some(flag))
+    }
+}
+
+/// The secret that every client knows. It is not shown by `{:?}`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+impl Token {
+    /// The secret itself.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+/// Serving over HTTP, judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpSettings {
+    /// Where to listen; port 0 is any free one.
+    pub address: SocketAddr,
+    /// What else than the names of this machine clients may address the server by, in lower case: `name` with any
+    /// port, or `name:port`.
+    pub hosts: Vec<String>,
+    /// Origins of web pages as browsers write them: in lower case, without a port where it is the scheme's usual one.
+    pub origins: Vec<String>,
+    /// What clients must send; none is a decision that was asked for, on a loopback address.
+    pub token: Option<Token>,
+}
+
+/// Resolves them; none where the server is for stdin and stdout.
+///
+/// # Errors
+/// The first value that breaks its rule, and an address that anybody could use without a token; exit status 2.
+pub fn http(
+    raw: &HttpArgs,
+    env: impl Fn(&str) -> Option<OsString>,
+) -> Result<Option<HttpSettings>, StartError> {
+    let token = env(TOKEN).filter(|token| !token.is_empty()).map(judged_token).transpose();
+    let sources = Sources { env, seen: RefCell::default() };
+    let Some(address) = sources.text("http", &raw.http) else {
+        return match raw.given() {
+            Some(flag) => Err(StartError::usage(format!("{flag} is for --http ADDRESS:PORT; give that too"))),
+            None => Ok(None),
+        };
+    };
+    let address = judged_address(&address)?;
+    let hosts = many(&sources, "http-allow-host", &raw.http_allow_host, judged_host)?;
+    let origins = many(&sources, "http-allow-origin", &raw.http_allow_origin, judged_origin)?;
+    let no_auth = raw.no_auth || sources.given("no-auth", None).map_or(Ok(false), |given| given.boolean())?;
+    let token = token?;
+    match (&token, no_auth) {
+        (Some(_), true) => Err(StartError::usage(format!(
+            "--no-auth asks for no token, and {TOKEN} is set: give only one of them"
+        ))),
+        (None, false) => Err(StartError::usage(format!(
+            "no token: set {TOKEN} to a secret, which clients send as `Authorization: Bearer SECRET`; on a loopback \
+             address --no-auth lets everybody on this machine in"
+        ))),
+        (None, true) if !address.ip().to_canonical().is_loopback() => Err(StartError::usage(format!(
+            "--no-auth is for loopback addresses, and {} is none: set {TOKEN}, or listen on 127.0.0.1",
+            address.ip()
+        ))),
+        _ => Ok(Some(HttpSettings { address, hosts, origins, token })),
+    }
+}
+
+/// The values of a flag that may be repeated; in its variable commas separate them.
+fn many<E: Fn(&str) -> Option<OsString>>(
+    sources: &Sources<E>,
+    flag: &str,
+    given: &[String],
+    judge: impl Fn(&Given) -> Result<String, StartError>,
+) -> Result<Vec<String>, StartError> {
+    let flags = given.iter().map(|text| Given { name: format!("--{flag}"), text: text.into() });
+    let mut values: Vec<Given> = flags.collect();
+    if values.is_empty()
+        && let Some(variable) = sources.given(flag, None)
+    {
+        let text = variable.text.to_string_lossy().into_owned();
+        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+        values.extend(parts.map(|part| Given { name: variable.name.clone(), text: part.into() }));
+    }
+    values.iter().map(judge).collect()
+}
+
+fn judged_address(given: &Given) -> Result<SocketAddr, StartError> {
+    let rule = "must be an IP address and a port, as in 127.0.0.1:7777";
+    let text = given.text.to_str().map(str::trim).unwrap_or_default();
+    let local = text.strip_prefix("localhost:").and_then(|port| port.parse().ok());
+    let local = local.map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+    local.or_else(|| text.parse().ok()).ok_or_else(|| given.refused(rule))
+}
+
+fn judged_host(given: &Given) -> Result<String, StartError> {
+    let rule = "must be a name as it stands in a URL, with or without a port, as in memory.example.com";
+    let text = text(given);
+    let authority: Authority = text.parse().map_err(|_| given.refused(rule))?;
+    if authority.host().is_empty() || text.contains(['@', '*']) || bad_port(&authority) {
+        return Err(given.refused(rule));
+    }
+    Ok(text)
+}
+
+fn judged_origin(given: &Given) -> Result<String, StartError> {
+    let rule =
+        "must be a scheme, a name and, if it is not the usual one, a port, as in https://app.example.com";
+    let text = text(given);
+    let uri: Uri = text.parse().map_err(|_| given.refused(rule))?;
+    let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+        return Err(given.refused(rule));
+    };
+    let bare = matches!(uri.path(), "" | "/") && uri.query().is_none() && !text.contains(['@', '*', '#']);
+    if !bare || authority.host().is_empty() || bad_port(authority) {
+        return Err(given.refused(rule));
+    }
+    // Browsers leave the usual port out.
+    Ok(match (scheme, authority.port_u16()) {
+        ("http", Some(80)) | ("https", Some(443)) | (_, None) => format!("{scheme}://{}", authority.host()),
+        (_, Some(port)) => format!("{scheme}://{}:{port}", authority.host()),
+    })
+}
+
+/// A colon without a number that can be a port behind it.
+fn bad_port(authority: &Authority) -> bool {
+    let behind = authority.as_str().rsplit_once(']').map_or(authority.as_str(), |(_, rest)| rest);
+    behind.contains(':') && authority.port_u16().is_none()
+}
+
+fn text(given: &Given) -> String {
+    given.text.to_string_lossy().trim().to_ascii_lowercase()
+}
+
+/// What is wrong with a token is said without it.
+fn judged_token(text: OsString) -> Result<Token, StartError> {
+    let token = text.to_str().map(str::trim).filter(|token| !token.is_empty());
+    let token = token.filter(|token| token.bytes().all(|byte| byte.is_ascii_graphic()));
+    token.map(|token| Token(token.to_owned())).ok_or_else(|| {
+        StartError::usage(format!("{TOKEN}: must be letters, digits and signs of ASCII, without spaces"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    #[command(no_binary_name = true)]
+    struct Line {
+        #[command(flatten)]
+        raw: HttpArgs,
+    }
+
+    fn resolved(flags: &str, env: &str) -> Result<Option<HttpSettings>, StartError> {
+        let raw = Line::try_parse_from(flags.split_whitespace()).unwrap().raw;
+        let variables: Vec<(&str, &str)> =
+            env.split_whitespace().map(|pair| pair.split_once('=').unwrap()).collect();
+        let lookup = |name: &str| {
+            let found = variables.iter().find(|(variable, _)| *variable == name);
+            found.map(|(_, value)| OsString::from(value))
+        };
+        http(&raw, lookup)
+    }
+
+    #[test]
+    fn it_is_served_where_and_for_whom_it_was_asked_for() {
+        let token = "INDELIBLE_HTTP_TOKEN=secret";
+        // flags, environment, address, hosts, origins, token
+        let rows = [
+            ("--http 127.0.0.1:7777", token, "127.0.0.1:7777", "", "", "secret"),
+            ("--http localhost:0", token, "127.0.0.1:0", "", "", "secret"),
+            ("--http [::1]:7 --no-auth", "", "[::1]:7", "", "", ""),
+            ("--no-auth", "INDELIBLE_HTTP=127.0.0.2:7", "127.0.0.2:7", "", "", ""),
+            (
+                "--http 127.0.0.1:7",
+                "INDELIBLE_NO_AUTH=1 INDELIBLE_HTTP=127.0.0.1:8",
+                "127.0.0.1:7",
+                "",
+                "",
+                "",
+            ),
+            ("--http 0.0.0.0:7 --http-allow-host A.example", token, "0.0.0.0:7", "a.example", "", "secret"),
+            (
+                "--http 127.0.0.1:7 --http-allow-host a:80 --http-allow-host [fd00::1]:7",
+                "INDELIBLE_HTTP_TOKEN=secret INDELIBLE_HTTP_ALLOW_HOST=b",
+                "127.0.0.1:7",
+                "a:80 [fd00::1]:7",
+                "",
+                "secret",
+            ),
+            (
+                "--http 127.0.0.1:7",
+                "INDELIBLE_HTTP_TOKEN=s INDELIBLE_HTTP_ALLOW_HOST=a,,b:1, INDELIBLE_HTTP_ALLOW_ORIGIN=https://A/,http://b:8",
+                "127.0.0.1:7",
+                "a b:1",
+                "https://a http://b:8",
+                "s",
+            ),
+            (
+                "--http 127.0.0.1:7 --http-allow-origin https://a:443 --http-allow-origin http://b:80",
+                token,
+                "127.0.0.1:7",
+                "",
+                "https://a http://b",
+                "secret",
+            ),
+        ];
+        for (flags, env, address, hosts, origins, token) in rows {
+            let settings = resolved(flags, env).unwrap().expect(flags);
+            let found = (settings.address.to_string(), settings.hosts.join(" "), settings.origins.join(" "));
+            assert_eq!(found, (address.to_owned(), hosts.to_owned(), origins.to_owned()), "{flags} {env}");
+            assert_eq!(settings.token.as_ref().map_or("", Token::reveal), token, "{flags} {env}");
+            assert!(!format!("{settings:?}").contains("secret"), "a token is not shown");
+        }
+        assert_eq!(resolved("", token), Ok(None));
+    }
+
+    #[test]
+    fn what_is_wrong_is_one_line_that_says_what_to_do() {
+        let host = "must be a name as it stands in a URL, with or without a port, as in memory.example.com";
+        let origin =
+            "must be a scheme, a name and, if it is not the usual one, a port, as in https://app.example.com";
+        let address = "must be an IP address and a port, as in 127.0.0.1:7777";
+        let open = "--http 127.0.0.1:7 --no-auth";
+        let rows = [
+            (
+                "--http 127.0.0.1:7".to_owned(),
+                "",
+                "no token: set INDELIBLE_HTTP_TOKEN to a secret, which clients send as `Authorization: Bearer SECRET`; \
+                 on a loopback address --no-auth lets everybody on this machine in"
+                    .to_owned(),
+            ),
+            (
+                "--http 0.0.0.0:7 --no-auth".to_owned(),
+                "",
+                "--no-auth is for loopback addresses, and 0.0.0.0 is none: set INDELIBLE_HTTP_TOKEN, or listen on \
+                 127.0.0.1"
+                    .to_owned(),
+            ),
+            (
+                open.to_owned(),
+                "INDELIBLE_HTTP_TOKEN=secret",
+                "--no-auth asks for no token, and INDELIBLE_HTTP_TOKEN is set: give only one of them".to_owned(),
+            ),
+            (
+                "--http 127.0.0.1:7".to_owned(),
+                "INDELIBLE_HTTP_TOKEN=žluť",
+                "INDELIBLE_HTTP_TOKEN: must be letters, digits and signs of ASCII, without spaces".to_owned(),
+            ),
+            ("--no-auth".to_owned(), "", "--no-auth is for --http ADDRESS:PORT; give that too".to_owned()),
+            (
+                "--http-allow-host a".to_owned(),
+                "",
+                "--http-allow-host is for --http ADDRESS:PORT; give that too".to_owned(),
+            ),
+            ("--http 7777".to_owned(), "", format!("--http `7777`: {address}")),
+            ("--http example.com:7".to_owned(), "", format!("--http `example.com:7`: {address}")),
+            ("--http 127.0.0.1:70000".to_owned(), "", format!("--http `127.0.0.1:70000`: {address}")),
+            ("".to_owned(), "INDELIBLE_HTTP=x", format!("INDELIBLE_HTTP `x`: {address}")),
+            (format!("{open} --http-allow-host http://a"), "", format!("--http-allow-host `http://a`: {host}")),
+            (format!("{open} --http-allow-host *"), "", format!("--http-allow-host `*`: {host}")),
+            (format!("{open} --http-allow-host u@a"), "", format!("--http-allow-host `u@a`: {host}")),
+            (format!("{open} --http-allow-host a:x"), "", format!("--http-allow-host `a:x`: {host}")),
+            (format!("{open} --http-allow-origin a"), "", format!("--http-allow-origin `a`: {origin}")),
+            (format!("{open} --http-allow-origin null"), "", format!("--http-allow-origin `null`: {origin}")),
+            (
+                format!("{open} --http-allow-origin https://a/b"),
+                "",
+                format!("--http-allow-origin `https://a/b`: {origin}"),
+            ),
+            (
+                format!("{open} --http-allow-origin https://*"),
+                "",
+                format!("--http-allow-origin `https://*`: {origin}"),
+            ),
+        ];
+        for (flags, env, expected) in rows {
+            let error = resolved(&flags, env).expect_err(&flags);
+            assert_eq!((error.message, error.exit), (expected, 2), "{flags} {env}");
+        }
+    }
+}

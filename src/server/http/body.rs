@@ -1,0 +1,112 @@
+//! Bodies: bounded in size and time, and refused as on stdin where they are no message.
+//!
+//! What is one goes on to the library as it came. The library itself answers everything it cannot read with 415 and a
+//! plain text, which tells a client neither what is wrong nor which of its requests.
+
+use super::super::message::{self, INVALID_REQUEST, Message, Parsed, Refusal};
+use super::load::busy;
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use hyper::body::Bytes;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// The longest body that is read.
+pub const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
+
+/// Bytes of bodies that are read at once, of all requests together; more wait.
+const BYTES_AT_ONCE: usize = 4 * MAX_BODY_BYTES;
+
+/// How long a body may take, waiting for its turn included.
+const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// What is counted at once.
+const BLOCK_BYTES: usize = 16 * 1024;
+
+/// Room for the bodies that are being read.
+#[derive(Debug)]
+pub(super) struct Room(Semaphore);
+
+impl Room {
+    pub(super) fn new() -> Self {
+        Self(Semaphore::new(BYTES_AT_ONCE / BLOCK_BYTES))
+    }
+}
+
+/// Reads the body of a POST and refuses what is no message.
+pub(super) async fn judged(State(room): State<Arc<Room>>, request: Request, next: Next) -> Response {
+    // Everything else has its answer in the library: 405, 406 or 415.
+    if request.method() != Method::POST || !is_json(request.headers()) {
+        return next.run(request).await;
+    }
+    let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let length: usize = length.unwrap_or(MAX_BODY_BYTES);
+    if length > MAX_BODY_BYTES {
+        return too_long();
+    }
+    let blocks = u32::try_from(length / BLOCK_BYTES + 1).unwrap_or(u32::MAX);
+    let (parts, body) = request.into_parts();
+    let read = async {
+        let _room = room.0.acquire_many(blocks).await.ok()?;
+        let mut reading = Request::new(body);
+        DefaultBodyLimit::max(MAX_BODY_BYTES).apply(&mut reading);
+        Some(Bytes::from_request(reading, &()).await)
+    };
+    let body = match tokio::time::timeout(BODY_TIME, read).await {
+        Ok(Some(Ok(body))) => body,
+        Ok(Some(Err(error))) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => return too_long(),
+        Ok(Some(Err(_))) => return (StatusCode::BAD_REQUEST, "the body broke off\n").into_response(),
+        Ok(None) => return busy(),
+        Err(_) => return (StatusCode::REQUEST_TIMEOUT, "the body took too long\n").into_response(),
+    };
+    match refusal(&body) {
+        Verdict::Message => next.run(Request::from_parts(parts, Body::from(body))).await,
+        Verdict::Ignored => StatusCode::ACCEPTED.into_response(),
+        Verdict::Refused(refusal) => answer(&refusal),
+    }
+}
+
+/// What a body is.
+#[derive(Debug)]
+enum Verdict {
+    Message,
+    Ignored,
+    Refused(Refusal),
+}
+
+fn refusal(body: &[u8]) -> Verdict {
+    let refused = |words: &str| Verdict::Refused(Refusal::new(None, INVALID_REQUEST, words));
+    match message::parse(body) {
+        Parsed::Nothing => refused("the body is empty; POST one message of JSON-RPC"),
+        Parsed::Batch(_) => refused("over HTTP there are no batches; POST one message at a time"),
+        Parsed::One(Message::Refused(refusal)) => Verdict::Refused(refusal),
+        Parsed::One(Message::Ignored) => Verdict::Ignored,
+        Parsed::One(Message::Request(..) | Message::Ping(_) | Message::Passing(_)) => Verdict::Message,
+    }
+}
+
+fn answer(refusal: &Refusal) -> Response {
+    // Where the request is known by its id, the client waits for this very answer, which comes as answers do.
+    let status = if refusal.id.is_some() && refusal.code != INVALID_REQUEST {
+        StatusCode::OK
+    } else {
+        StatusCode::BAD_REQUEST
+    };
+    (status, [(CONTENT_TYPE, "application/json")], refusal.to_bytes()).into_response()
+}
+
+fn too_long() -> Response {
+    let words = format!("a body may hold {MAX_BODY_BYTES} bytes");
+    let refusal = Refusal::new(None, INVALID_REQUEST, words);
+    (StatusCode::PAYLOAD_TOO_LARGE, [(CONTENT_TYPE, "application/json")], refusal.to_bytes()).into_response()
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}

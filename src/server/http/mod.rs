@@ -1,0 +1,94 @@
+//! The protocol over Streamable HTTP: many clients, one service, no sessions.
+//!
+//! Each request stands for itself, in revisions with a handshake as well: what such a client said before is not known,
+//! it can be told of nothing between its requests, and asked nothing. What is refused for that is said where it
+//! happens. TLS is a proxy's work.
+//!
+//! # Layout
+//!
+//! - `connections`: sockets, bounded in number and time, until the server is told to stop
+//! - `router`: which path leads where, and what stands in front of it; a further path is one more [`router::mount`]
+//! - `names`: who the server is addressed as and from which web page; `access`: who may come in; `load`: how much at
+//!   once; `body`: bodies that are no message are refused
+//! - this file: start to end
+
+mod access;
+mod body;
+mod connections;
+mod load;
+mod names;
+mod router;
+
+use super::handler::Ends;
+use super::{ANSWERS_AFTER_END, Ending, SHUTDOWN_TIME, Service};
+use crate::config::HttpSettings;
+use crate::error::StartError;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+pub use body::MAX_BODY_BYTES;
+
+/// Where the protocol is served; a group of primitives, at its name below.
+pub const PATH: &str = "/mcp";
+
+/// How long the last answers may take to be written once the service is down.
+const LAST_WRITE: Duration = Duration::from_millis(50);
+
+/// A socket that listens.
+#[derive(Debug)]
+pub struct Listening {
+    socket: TcpListener,
+    /// Where it really does, with the port that was free.
+    pub address: SocketAddr,
+}
+
+/// Listens at the settings' address. Clients that come before [`serve`] wait.
+///
+/// # Errors
+/// The address is taken, or none of this machine's; exit status 1.
+pub async fn listen(settings: &HttpSettings) -> Result<Listening, StartError> {
+    let failed = |error: std::io::Error| {
+        let address = settings.address;
+        StartError::failure(format!(
+            "cannot listen on {address}: {error}; --http takes another address or port"
+        ))
+    };
+    let socket = TcpListener::bind(settings.address).await.map_err(failed)?;
+    let address = socket.local_addr().map_err(failed)?;
+    Ok(Listening { socket, address })
+}
+
+/// Serves at this path until `stop` is cancelled. Then no more connections are taken, answers to requests already received go out
+/// for [`ANSWERS_AFTER_END`], and the service shuts down.
+///
+/// # Errors
+/// The service's descriptors cannot be sent. Nothing a client sends is an error.
+pub async fn serve<S: Service>(
+    service: Arc<S>,
+    listening: Listening,
+    settings: &HttpSettings,
+    path: &str,
+    stop: CancellationToken,
+) -> Result<Ending, StartError> {
+    let ends = Ends::default();
+    let streams = CancellationToken::new();
+    let endpoint = router::endpoint(Arc::clone(&service), ends.clone(), streams.clone())?;
+    let app = router::front(router::mount(path, endpoint), settings);
+    let connections = connections::accept(listening.socket, app, &stop).await;
+    ends.input.cancel();
+    let mut answered = std::pin::pin!(connections.shutdown());
+    let in_time = tokio::time::timeout(ANSWERS_AFTER_END, &mut answered).await.is_ok();
+    ends.calls.cancel();
+    if tokio::time::timeout(SHUTDOWN_TIME, service.shutdown()).await.is_err() {
+        tracing::warn!("the shutdown took too long and was abandoned");
+    }
+    if !in_time {
+        // What the service still said of its calls goes out; streams that nothing comes on any more end.
+        let _ = tokio::time::timeout(LAST_WRITE, &mut answered).await;
+        streams.cancel();
+    }
+    Ok(Ending::Stopped)
+}

@@ -1,0 +1,82 @@
+//! Which path leads where, and what stands in front of it.
+//!
+//! A service becomes an [`endpoint`], an endpoint is mounted at a path, and everything that is mounted goes behind one
+//! [`front`]. It serves nothing itself but `/healthz`.
+
+use super::access::{self, Access};
+use super::body::{self, MAX_BODY_BYTES, Room};
+use super::load::{self, Load};
+use super::names::{self, Names};
+use crate::config::HttpSettings;
+use crate::error::StartError;
+use crate::server::Service;
+use crate::server::handler::{Ends, Handler, Wire};
+use axum::Router;
+use axum::http::Method;
+use axum::http::header::WWW_AUTHENTICATE;
+use axum::middleware::from_fn_with_state;
+use axum::routing::get;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
+
+/// How long a browser may remember what it was allowed.
+const ALLOWED_FOR: Duration = Duration::from_secs(3600);
+
+/// One service, ready to be mounted.
+pub(super) type Endpoint<S> = StreamableHttpService<Arc<Handler<S>>, NeverSessionManager>;
+
+/// Makes a service an endpoint. `streams` ends what is still open when it is cancelled.
+///
+/// # Errors
+/// The service's descriptors cannot be sent.
+pub(super) fn endpoint<S: Service>(
+    service: Arc<S>,
+    ends: Ends,
+    streams: CancellationToken,
+) -> Result<Endpoint<S>, StartError> {
+    let handler = Arc::new(Handler::new(service, Wire::Http, ends)?);
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_sse_retry(None)
+        .with_max_request_body_bytes(MAX_BODY_BYTES)
+        .with_cancellation_token(streams)
+        // `names` looks at them, in front of every path and before the token is asked for.
+        .disable_allowed_hosts()
+        .disable_allowed_origins();
+    let sessions = Arc::new(NeverSessionManager::default());
+    Ok(StreamableHttpService::new(move || Ok(Arc::clone(&handler)), sessions, config))
+}
+
+/// An endpoint at its path.
+pub(super) fn mount<S: Service>(path: &str, endpoint: Endpoint<S>) -> Router {
+    let room = Arc::new(Room::new());
+    Router::new().route_service(path, endpoint).layer(from_fn_with_state(room, body::judged))
+}
+
+/// Everything that is mounted behind what every request has to pass, and `/healthz` beside it, which tells nothing.
+pub(super) fn front(mounted: Router, settings: &HttpSettings) -> Router {
+    let names = Arc::new(Names::new(&settings.hosts, &settings.origins));
+    let access = Arc::new(Access::new(settings.token.as_ref()));
+    // The last one is the first to see a request.
+    mounted
+        .layer(from_fn_with_state(Arc::new(Load::new()), load::bounded))
+        .layer(from_fn_with_state(access, access::required))
+        .layer(pages(Arc::clone(&names)))
+        .layer(from_fn_with_state(names, names::checked))
+        .route("/healthz", get(async || "ok\n"))
+}
+
+/// What browsers ask for before they let a page of a known origin use the server.
+fn pages(names: Arc<Names>) -> CorsLayer {
+    CorsLayer::new()
+        .allow_origin(AllowOrigin::predicate(move |origin, _| names.knows_origin(origin)))
+        .allow_methods([Method::POST])
+        .allow_headers(AllowHeaders::mirror_request())
+        .expose_headers([WWW_AUTHENTICATE])
+        .max_age(ALLOWED_FOR)
+}

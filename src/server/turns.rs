@@ -1,0 +1,89 @@
+//! A call's turn: at most so many run at once, each with a token of its own, its progress and its way to a person.
+//!
+//! It does not know what a call does, and gives back whatever it came to; a panic comes back as an error.
+
+use super::asking::{Questions, Round, confirmer};
+use super::dialog::Place;
+use super::guard::caught;
+use super::handler::Wire;
+use super::progress::Progress;
+use crate::outcome::CallContext;
+use rmcp::RoleServer;
+use rmcp::model::ErrorData;
+use rmcp::service::RequestContext;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+/// Calls that run at once; more wait for their turn.
+const CALLS_AT_ONCE: usize = 64;
+
+/// The places, and what every call gets.
+pub(super) struct Turns {
+    places: Arc<Semaphore>,
+    questions: Arc<Questions>,
+    wire: Wire,
+    /// Cancelled at the end: what still runs is to stop.
+    over: CancellationToken,
+}
+
+impl Turns {
+    pub(super) fn new(questions: Arc<Questions>, wire: Wire, over: CancellationToken) -> Self {
+        Self { places: Arc::new(Semaphore::new(CALLS_AT_ONCE)), questions, wire, over }
+    }
+
+    /// As [`Self::asking`], for what asks nobody.
+    ///
+    /// # Errors
+    /// The call panicked.
+    pub(super) async fn run<F: Future>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        start: impl FnOnce(CallContext) -> F,
+    ) -> Result<F::Output, ErrorData> {
+        self.asking(context, None, start).await
+    }
+
+    /// Runs a call when it is its turn, and cancels its own token when the client cancels or the server
+    /// ends. The library's token is not handed on: it is cancelled after every answer as well.
+    ///
+    /// # Errors
+    /// The call panicked.
+    pub(super) async fn asking<F: Future>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        round: Option<Round>,
+        start: impl FnOnce(CallContext) -> F,
+    ) -> Result<F::Output, ErrorData> {
+        let cancel = CancellationToken::new();
+        let place = Arc::new(Place::among(&self.places));
+        // A call that is cancelled while it waits still goes to the service, which keeps record of it.
+        tokio::select! {
+            biased;
+            () = place.take() => {}
+            () = context.ct.cancelled() => cancel.cancel(),
+            () = self.over.cancelled() => cancel.cancel(),
+        }
+        let confirm =
+            round.map(|round| confirmer(&self.questions, round, self.wire, context, &cancel, &place));
+        let token = context.meta.get_progress_token();
+        let progress = token.map(|token| Progress::start(context.peer.clone(), token));
+        let (progress, reporter) = progress.unzip();
+        let call = caught(start(CallContext { cancel: cancel.clone(), progress: reporter, confirm }));
+        let outcome = {
+            let mut call = std::pin::pin!(call);
+            loop {
+                tokio::select! {
+                    biased;
+                    outcome = &mut call => break outcome,
+                    () = context.ct.cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
+                    () = self.over.cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
+                }
+            }
+        };
+        if let Some(progress) = progress {
+            progress.finish().await;
+        }
+        outcome
+    }
+}
