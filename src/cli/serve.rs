@@ -1,4 +1,6 @@
 //! `indelible --db PATH`: serves one client on stdin and stdout until it goes or a signal comes.
+//!
+//! It knows no message; `server/` does.
 
 use super::{Program, runtime};
 use crate::config::Settings;

@@ -231,17 +231,12 @@ impl<'a> Call<'a> {
 
     /// Notes the statement or pattern for the log.
     pub fn note_query(&self, query: &str) {
-        self.notes().query = Some(noted::shortened_text(query, MAX_LOGGED_QUERY));
+        self.notes().query = Some(shortened(query));
     }
 
-    /// Notes an argument that matters for the log, shortened where it is long.
+    /// Notes an argument that matters for the log; of one that is very long, as much as of a statement.
     pub fn note(&self, name: &str, value: impl Into<Value>) {
-        self.note_whole(name, noted::shortened(value.into()));
-    }
-
-    /// The same with every byte of it, for what the log is to keep and nothing else does.
-    pub fn note_whole(&self, name: &str, value: impl Into<Value>) {
-        self.notes().detail.insert(name.to_owned(), value.into());
+        self.notes().detail.insert(name.to_owned(), noted::bounded(value.into()));
     }
 
     /// The audit row of this call as it stands now.
@@ -374,4 +369,10 @@ pub fn unexpected_answer() -> ToolError {
         ErrorCode::SqlError,
         "the worker gave an answer of another kind; this is a fault in the server",
     )
+}
+
+/// As much of a text as the log takes.
+fn shortened(text: &str) -> String {
+    let (short, cut) = crate::render::cap_text(text, MAX_LOGGED_QUERY);
+    if cut { format!("{short}...[{} bytes]", text.len()) } else { short }
 }

@@ -1,10 +1,11 @@
-//! The schema as structuredContent and Markdown, for profiles of that format.
+//! The schema as structuredContent and Markdown, for profiles of that format. It is read elsewhere, and nothing of it is
+//! run.
 
 use super::rows::structured;
 use super::{Call, Reply};
 use crate::error::ToolError;
 use crate::render::datum::text_width;
-use crate::render::{cut_text, markdown};
+use crate::render::{markdown, one_line};
 use crate::results::{
     ColumnDetail, ForeignKeyDetail, IndexDetail, TableDetail, TableList, TableSummary, Truncated,
 };
@@ -52,7 +53,9 @@ pub fn tables(call: &Call<'_>, entries: Vec<TableEntry>) -> Result<Reply, ToolEr
 pub fn description(call: &Call<'_>, table: TableDescription) -> Result<Reply, ToolError> {
     let most = call.caps().max_result_bytes;
     let mut detail = table_detail(table).within(most);
-    detail.name = cut_text(&detail.name, call.caps().max_cell_chars);
+    if detail.name.len() > most {
+        detail.name = one_line(&detail.name, call.caps().max_cell_chars);
+    }
     let mut text = description_text(&detail);
     if detail.truncated.is_some() {
         text.push_str(&format!("\ncut at {most} bytes"));

@@ -289,7 +289,8 @@ impl<S: Service> ServerHandler for Handler<S> {
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method;
         if self.methods().contains(&method.as_str()) {
-            return Err(ErrorData::invalid_params(format!("`params` do not fit `{method}`"), None));
+            let takes = offers::takes(&method);
+            return Err(ErrorData::invalid_params(format!("`params` do not fit `{method}`{takes}"), None));
         }
         Err(self.no_method(&method))
     }

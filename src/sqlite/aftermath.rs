@@ -11,9 +11,27 @@ use crate::error::ErrorCode;
 use crate::policy::{Policy, Refusal};
 
 /// An object of the schema: type, name, table, SQL.
-pub(super) type Stored = [String; 4];
+type Stored = [String; 4];
+
+/// What of a schema must not change, and its size.
+pub(super) struct Schema {
+    servers: Vec<Stored>,
+    bytes: u64,
+}
 
 impl Writer {
+    /// The schema as it is before a structural statement.
+    pub(super) fn schema_now(&self) -> Result<Schema, Fault> {
+        Ok(Schema { servers: self.server_objects()?, bytes: self.schema_bytes()? })
+    }
+
+    /// Holds what a structural statement left behind against what was there before.
+    pub(super) fn check_schema(&self, before: &Schema) -> Result<(), Fault> {
+        self.check_server_objects(&before.servers)?;
+        self.check_no_temporary()?;
+        self.check_schema_size(before.bytes)
+    }
+
     /// A trigger's body is invisible to the authorizer when it is created, so the statements that would
     /// fire it are compiled now, and what the body does is judged as if an agent had sent it.
     pub(super) fn judge_trigger(&self, policy: &'static Policy, table: &str) -> Result<(), Fault> {
@@ -38,7 +56,7 @@ impl Writer {
     }
 
     /// Everything in the schema that has one of the server's names or hangs on one of its tables.
-    pub(super) fn server_objects(&self) -> Result<Vec<Stored>, Fault> {
+    fn server_objects(&self) -> Result<Vec<Stored>, Fault> {
         let read = || -> rusqlite::Result<Vec<Stored>> {
             let sql = "SELECT type, name, tbl_name, sql FROM main.sqlite_schema";
             let mut statement = self.guarded().trusted().prepare_cached(sql)?;
@@ -58,7 +76,7 @@ impl Writer {
 
     /// The authorizer does not tell the new name of ALTER TABLE ... RENAME TO, for one: whatever the
     /// statement was, nothing of the server's may be different afterwards, and nothing may bear its names.
-    pub(super) fn check_server_objects(&self, before: &[Stored]) -> Result<(), Fault> {
+    fn check_server_objects(&self, before: &[Stored]) -> Result<(), Fault> {
         let after = self.server_objects()?;
         let differs = |one: &[Stored], other: &[Stored]| {
             one.iter().find(|object| !other.contains(object)).map(|[_, name, ..]| name.clone())
@@ -91,7 +109,7 @@ impl Writer {
     }
 
     /// `CREATE TRIGGER temp.t AFTER INSERT ON main.x` is reported as a trigger in `main`.
-    pub(super) fn check_no_temporary(&self) -> Result<(), Fault> {
+    fn check_no_temporary(&self) -> Result<(), Fault> {
         let found = self
             .guarded()
             .trusted()
