@@ -15,17 +15,18 @@ pub fn required_text(name: &str, value: &str) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// Why something is done: one sentence, for the log.
+/// Why something is done, for the log. It goes to a worker and back: as long as an event may be, and no longer.
 ///
 /// # Errors
-/// When it is blank, or a text instead of a sentence.
+/// When it is blank or too long.
 pub fn required_reason(reason: &str) -> Result<(), ToolError> {
-    const MOST: usize = 2000;
+    const MOST: usize = 1 << 20;
     required_text("reason", reason)?;
-    match reason.chars().nth(MOST) {
-        None => Ok(()),
-        Some(_) => Err(ToolError::arguments(format!(
-            "`reason` must have at most {MOST} characters: say it in one sentence"
-        ))),
+    if reason.len() > MOST {
+        return Err(ToolError::arguments(format!(
+            "`reason` is {} bytes long, but at most {MOST} are taken; say it in one sentence",
+            reason.len()
+        )));
     }
+    Ok(())
 }

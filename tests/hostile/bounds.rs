@@ -115,9 +115,9 @@ fn large_arguments_are_named_and_neither_compared_nor_kept() {
         (
             "destructive_query",
             json!({"query": "DELETE FROM t", "reason": large}),
-            "`reason` must have at most 2000",
+            "`reason` is 2000000 bytes long",
         ),
-        ("snapshot", json!({"reason": large}), "`reason` must have at most 2000"),
+        ("snapshot", json!({"reason": large}), "`reason` is 2000000 bytes long"),
         ("search_text", json!({"table": "t", "pattern": large}), "`pattern` is 2000000 bytes long"),
         (
             "search_text",
