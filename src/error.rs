@@ -162,15 +162,31 @@ pub struct ToolError {
 }
 
 impl ToolError {
-    /// An error of this kind with these words.
+    /// An error of this kind with these words. Of words that are very long (they may repeat names and texts of
+    /// any length) the middle is left out: they begin with what happened and end with what to do.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
+        Self { code, message: bounded(message.into()) }
     }
 
     /// Arguments that do not fit the tool's schema.
     pub fn arguments(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::InvalidArguments, message)
     }
+}
+
+/// Characters kept of the beginning and of the end of a message that is longer than both together.
+const KEPT_CHARS: (usize, usize) = (3000, 1000);
+
+fn bounded(message: String) -> String {
+    let (head, tail) = KEPT_CHARS;
+    // No text has more characters than bytes.
+    let chars = if message.len() > head + tail { message.chars().count() } else { 0 };
+    if chars <= head + tail {
+        return message;
+    }
+    let at = |place: usize| message.char_indices().nth(place).map_or(message.len(), |(at, _)| at);
+    let (start, end) = (message.get(..at(head)), message.get(at(chars - tail)..));
+    format!("{}...[+{} chars]...{}", start.unwrap_or_default(), chars - head - tail, end.unwrap_or_default())
 }
 
 impl fmt::Display for ToolError {

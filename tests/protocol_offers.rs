@@ -112,7 +112,12 @@ async fn misuse_is_named_and_failures_carry_their_code() {
     let rows = [
         ("resources/read", json!({"uri": "toy://nope"}), -32002, "no such toy"),
         ("resources/read", json!({"uri": "toy://busy"}), -32603, "somebody has it"),
-        ("resources/read", json!({}), -32602, "`params` do not fit `resources/read`"),
+        (
+            "resources/read",
+            json!({}),
+            -32602,
+            "`params` do not fit `resources/read`, which takes `uri`, a string",
+        ),
         ("resources/list", json!({"cursor": "x"}), -32602, "unknown `cursor`"),
         (
             "resources/templates/list",
@@ -127,19 +132,19 @@ async fn misuse_is_named_and_failures_carry_their_code() {
             "prompts/get",
             json!({"name": "play", "arguments": []}),
             -32602,
-            "`params` do not fit `prompts/get`",
+            "`params` do not fit `prompts/get`, which takes `name`, a string, and `arguments`, an object",
         ),
         (
             "completion/complete",
             json!({"ref": {"type": "ref/toy"}, "argument": {"name": "a", "value": ""}}),
             -32602,
-            "`params` do not fit `completion/complete`",
+            "`params` do not fit `completion/complete`, which takes `ref`, and `argument` with `name` and `value`, both strings",
         ),
         (
             "completion/complete",
             json!({"ref": {"type": "ref/prompt", "name": "play"}}),
             -32602,
-            "`params` do not fit `completion/complete`",
+            "`params` do not fit `completion/complete`, which takes `ref`, and `argument` with `name` and `value`, both strings",
         ),
     ];
     for (method, params, code, words) in rows {

@@ -1,4 +1,6 @@
 //! `indelible bundle`: this program as a bundle for desktop apps.
+//!
+//! What is in the file is `crate::bundle`'s; here arguments become one call of it.
 
 use super::{Program, output};
 use crate::bundle::{self, Bundle};

@@ -1,4 +1,6 @@
 //! `indelible call TOOL ...`: one tool call by the same way an agent's goes, without the protocol.
+//!
+//! It checks no argument; the tool does, as for an agent.
 
 use super::ask::Terminal;
 use super::stdin::Stdin;

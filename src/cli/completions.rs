@@ -1,4 +1,4 @@
-//! `indelible completions SHELL`: a completion script on stdout.
+//! `indelible completions SHELL`: a completion script on stdout. It installs nothing.
 
 use super::args::Cli;
 use super::output;

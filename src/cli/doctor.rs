@@ -1,4 +1,4 @@
-//! `indelible doctor`: what is wrong with a database and its surroundings.
+//! `indelible doctor`: what is wrong with a database and its surroundings. What it looks at is `crate::doctor`'s.
 
 use super::{Program, output};
 use crate::config::Resolved;

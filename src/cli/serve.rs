@@ -1,5 +1,7 @@
 //! `indelible --db PATH`: serves one client on stdin and stdout until it goes or a signal comes; with `--http`, many
 //! clients over HTTP until a signal comes.
+//!
+//! It knows no message; `server/` does.
 
 use super::Program;
 use super::runtime::{self, Signals};

@@ -1,4 +1,4 @@
-//! `indelible verify`: the chain's verdict for people and scripts.
+//! `indelible verify`: the chain's verdict for people and scripts. It mends nothing.
 
 use super::{Program, output};
 use crate::config::Settings;

@@ -1,4 +1,4 @@
-//! The same for TOML: the entry goes in, comments and order stay.
+//! The entry in a client's TOML file: it goes in, comments and order stay. Which file it is, is not known here.
 
 use super::Launch;
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, value};

@@ -1,4 +1,6 @@
 //! sample_rows, explain_query: looking at a database without knowing it.
+//!
+//! Rows are drawn and plans made in the worker; here they become results.
 
 use super::rows::structured;
 use super::{Call, Reply, note_params, rows, unexpected_answer};

@@ -232,9 +232,9 @@ impl<'a> Call<'a> {
         self.notes().query = Some(shortened(query));
     }
 
-    /// Notes an argument that matters for the log.
+    /// Notes an argument that matters for the log; of one that is very long, as much as of a statement.
     pub fn note(&self, name: &str, value: impl Into<Value>) {
-        self.notes().detail.insert(name.to_owned(), value.into());
+        self.notes().detail.insert(name.to_owned(), noted::bounded(value.into()));
     }
 
     /// The audit row of this call as it stands now.
@@ -375,6 +375,7 @@ pub fn unexpected_answer() -> ToolError {
     )
 }
 
+/// As much of a text as the log takes.
 fn shortened(text: &str) -> String {
     let (short, cut) = crate::render::cap_text(text, MAX_LOGGED_QUERY);
     if cut { format!("{short}...[{} bytes]", text.len()) } else { short }

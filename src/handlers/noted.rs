@@ -18,6 +18,21 @@ pub fn note_params(call: &Call<'_>, params: Option<&Value>) {
     }
 }
 
+/// A value as the log takes it: a text shortened, a list of texts that is longer in all as shortened JSON.
+pub(super) fn bounded(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(super::shortened(&text)),
+        Value::Array(items) => {
+            let texts = items.iter().filter_map(Value::as_str).map(str::len).sum::<usize>();
+            if texts + items.len() <= super::MAX_LOGGED_QUERY {
+                return Value::Array(items);
+            }
+            Value::String(super::shortened(&Value::Array(items).to_string()))
+        }
+        other => other,
+    }
+}
+
 /// Takes the first `room` bytes and refuses the rest.
 struct Head {
     bytes: Vec<u8>,

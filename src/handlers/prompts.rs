@@ -28,6 +28,9 @@ pub async fn get(
     for argument in &prompt.arguments {
         let value = given(prompt, argument, arguments.get(&argument.name))?;
         let Some(table) = value.as_deref().filter(|_| argument.values.is_some()) else {
+            if let Some(text) = &value {
+                call.note(&argument.name, text.as_str());
+            }
             values.push((argument.name.as_str(), value));
             continue;
         };

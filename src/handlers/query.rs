@@ -8,7 +8,7 @@ use super::{Call, Reply, note_params, required_text, rows, unexpected_answer};
 use crate::error::ToolError;
 use crate::generated::ACTION_WORDS;
 use crate::policy::ActionKind;
-use crate::render::{cut_text, one_line};
+use crate::render::one_line;
 use crate::spec::model::Format;
 use crate::sqlite::copy::SnapshotKind;
 use crate::sqlite::params::Params;
@@ -19,10 +19,11 @@ use crate::store::TurnGuard;
 use crate::worker::protocol::{Answer, Work};
 use serde_json::Value;
 
+/// The answer to a statement that an IF EXISTS or IF NOT EXISTS leaves nothing to do.
+const NOTHING_TO_DO: &str =
+    "ok: nothing was to be done, by its IF EXISTS or IF NOT EXISTS; nothing has changed";
 /// Characters of a name that an answer repeats.
 const MAX_SHOWN_NAME: usize = 200;
-/// Characters of a reason that an error repeats; the log has all of it.
-const MAX_SHOWN_REASON: usize = 500;
 
 /// Arguments of [`read`].
 pub struct ReadInput {
@@ -113,12 +114,15 @@ pub async fn destroy(call: &Call<'_>, input: DestroyInput) -> Result<Reply, Tool
     note_params(call, input.params.as_ref());
     required_text("reason", &input.reason)?;
     let wanted = Wanted::new(call, input.query, input.params, Some(input.reason))?;
-    if call.must_ask() {
-        return run_if_agreed(call, wanted).await;
-    }
     let turn = call.turn().await?;
     let check = Work::Check { sql: wanted.sql.clone(), params: wanted.params.clone() };
-    call.write(check, &turn).await?;
+    if let Answer::Accepted { to_do: false } = call.write(check, &turn).await? {
+        return Ok(Reply::text(NOTHING_TO_DO, Some(0)));
+    }
+    if call.must_ask() {
+        drop(turn);
+        return run_if_agreed(call, wanted).await;
+    }
     run(call, wanted, None, &turn).await?.ok_or_else(unexpected_answer)
 }
 
@@ -198,11 +202,7 @@ async fn run(
         Ok(changed) => Ok(changed.map(|changed| reply(&changed, &format!("; snapshot: {path}")))),
         Err(error) => Err(ToolError::new(
             error.code,
-            format!(
-                "{}; reason: {}; a snapshot had been made: {path}",
-                error.message,
-                cut_text(reason.trim(), MAX_SHOWN_REASON)
-            ),
+            format!("{}; reason: {}; a snapshot had been made: {path}", error.message, reason.trim()),
         )),
     }
 }
@@ -257,6 +257,9 @@ fn changes_tables(kind: ActionKind) -> bool {
 }
 
 fn reply(changed: &Changed, more: &str) -> Reply {
+    if changed.nothing {
+        return Reply::text(NOTHING_TO_DO, Some(0));
+    }
     let done = match &changed.structural {
         Some((kind, object)) => {
             let label =

@@ -1,4 +1,4 @@
-//! Rows as structuredContent and Markdown, for profiles of that format.
+//! Rows as structuredContent and Markdown, for profiles of that format. They come capped already.
 
 use super::{Call, Reply, unexpected_answer};
 use crate::error::ToolError;

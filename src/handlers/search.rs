@@ -1,4 +1,6 @@
 //! search_text: regular expressions over the values of a table.
+//!
+//! The worker searches and renders; here arguments become its work.
 
 use super::{Call, Reply, unexpected_answer};
 use crate::error::ToolError;
@@ -40,6 +42,15 @@ pub async fn text(call: &Call<'_>, input: TextInput) -> Result<Reply, ToolError>
     if let Some(columns) = &input.columns {
         call.note("columns", columns.clone());
     }
+    if let Some(key_column) = &input.key_column {
+        call.note("key_column", key_column.as_str());
+    }
+    for (name, set) in [("ignore_case", input.ignore_case), ("fixed_strings", input.fixed_strings)] {
+        if set {
+            call.note(name, true);
+        }
+    }
+    call.note("limit", input.limit);
     let search = Search {
         pattern: input.pattern,
         fixed_strings: input.fixed_strings,

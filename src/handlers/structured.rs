@@ -1,4 +1,5 @@
-//! The schema as structuredContent and Markdown, for profiles of that format.
+//! The schema as structuredContent and Markdown, for profiles of that format. It is read elsewhere, and nothing of it is
+//! run.
 
 use super::rows::structured;
 use super::{Call, Reply};

@@ -1,4 +1,6 @@
 //! create_view: a SELECT kept under a name, with what it is for.
+//!
+//! Whether it is a SELECT and may stand is the worker's to say; here its name is judged.
 
 use super::{Call, Reply, unexpected_answer};
 use crate::error::ToolError;
@@ -29,6 +31,9 @@ pub async fn create(call: &Call<'_>, input: CreateInput) -> Result<Reply, ToolEr
     call.note_query(&input.select_sql);
     call.note("name", input.name.as_str());
     call.note("replace", input.replace);
+    if let Some(description) = &input.description {
+        call.note("description", description.as_str());
+    }
     check_name(&input.name)?;
     if input.description.as_ref().is_some_and(|text| text.chars().count() > MAX_DESCRIPTION_CHARS) {
         return Err(ToolError::arguments(format!(

@@ -46,6 +46,8 @@ pub struct Facts {
     pub changes_rows: bool,
     /// It is a pragma that the policy lists and nothing more; SQLite does not call every such one read-only.
     pub pragma: bool,
+    /// There is nothing for it to do: an IF EXISTS finds nothing, or an IF NOT EXISTS something.
+    pub nothing: bool,
     /// It reads the server's log, so gathered audit rows must be written first.
     pub reads_log: bool,
 }
@@ -142,6 +144,27 @@ pub fn judge(
         return Err(Refusal::Unrecorded);
     }
     Ok(facts)
+}
+
+/// Whether a verdict may be over a statement that has nothing to do. Of such a one SQLite reports nothing, or what
+/// it looked up on the way, which would be refused by itself or looks like a CREATE.
+#[must_use]
+pub fn may_be_idle(verdict: &Result<Facts, Refusal>) -> bool {
+    match verdict {
+        Ok(facts) => facts.structural.as_ref().is_some_and(|(kind, _)| is_create(*kind)),
+        Err(refusal) => matches!(refusal, Refusal::Unrecorded | Refusal::Internal { .. }),
+    }
+}
+
+fn is_create(kind: ActionKind) -> bool {
+    matches!(
+        kind,
+        ActionKind::CreateTable
+            | ActionKind::CreateIndex
+            | ActionKind::CreateView
+            | ActionKind::CreateTrigger
+            | ActionKind::CreateVtable
+    )
 }
 
 /// The action that says what the statement is. ANALYZE also creates its tables when they lack.

@@ -88,15 +88,6 @@ pub fn cap_block(text: impl Into<String>, max_bytes: usize) -> String {
     text
 }
 
-/// A text cut to `max_chars` characters as `...[+N chars]`.
-#[must_use]
-pub fn cut_text(text: &str, max_chars: usize) -> String {
-    let shown = shown(text.as_bytes(), max_chars);
-    let mut cut = shown.text.into_owned();
-    mark_cut(&mut cut, shown.left_out);
-    cut
-}
-
 /// A text on one line: control characters and line separators escaped as in JSON (`\n`, `\u001b`), cut to
 /// `max_chars` characters as `...[+N chars]`.
 #[must_use]
@@ -114,14 +105,10 @@ pub fn one_line(text: &str, max_chars: usize) -> String {
             _ => line.push(character),
         }
     }
-    mark_cut(&mut line, shown.left_out);
-    line
-}
-
-fn mark_cut(text: &mut String, left_out: usize) {
-    if left_out > 0 {
-        write_formatted(text, format_args!("...[+{left_out} chars]"));
+    if shown.left_out > 0 {
+        write_formatted(&mut line, format_args!("...[+{} chars]", shown.left_out));
     }
+    line
 }
 
 /// Control characters (C0, DEL, C1) and the separators U+2028 and U+2029, which some readers break lines at.

@@ -1,4 +1,4 @@
-//! SQL values as JSON values that no reader gets wrong.
+//! SQL values as JSON values that no reader gets wrong. They are cut before they come here.
 
 use crate::render::Datum;
 use serde_json::Value;

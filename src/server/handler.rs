@@ -269,7 +269,8 @@ impl<S: Service> ServerHandler for Handler<S> {
         let is_gone = METHODS_WITH_HANDSHAKE.contains(&method.as_str())
             && context.protocol_version().is_some_and(|version| !version.has_initialize());
         if !is_gone && self.methods().contains(&method.as_str()) {
-            return Err(ErrorData::invalid_params(format!("`params` do not fit `{method}`"), None));
+            let takes = offers::takes(&method);
+            return Err(ErrorData::invalid_params(format!("`params` do not fit `{method}`{takes}"), None));
         }
         Err(self.no_method(&method))
     }

@@ -66,6 +66,19 @@ pub(super) fn methods(offers: Offers, changing: Changing) -> Vec<&'static str> {
     methods
 }
 
+/// What a method takes, for a client whose parameters do not fit it.
+pub(super) fn takes(method: &str) -> &'static str {
+    match method {
+        "resources/read" => ", which takes `uri`, a string",
+        "prompts/get" => ", which takes `name`, a string, and `arguments`, an object",
+        "completion/complete" => ", which takes `ref`, and `argument` with `name` and `value`, both strings",
+        "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list" => {
+            ", which takes nothing but `cursor`, a string"
+        }
+        _ => "",
+    }
+}
+
 /// A descriptor as the library's type, which passes over members it does not know: those are an error here.
 ///
 /// # Errors

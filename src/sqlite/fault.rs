@@ -30,9 +30,6 @@ pub enum Fault {
     },
 }
 
-/// Characters of SQLite's own words that an error shows.
-const MAX_WORDS: usize = 2000;
-
 impl From<Refusal> for Fault {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
@@ -80,9 +77,6 @@ pub fn message(error: &rusqlite::Error) -> String {
 #[must_use]
 pub fn tool_error(error: &rusqlite::Error) -> ToolError {
     let words = message(error);
-    let code_of_words = code_of_words(&words);
-    // Names, JSON paths and what a trigger raises come back in SQLite's words, however long they were.
-    let words = crate::render::cut_text(&words, MAX_WORDS);
     match error {
         rusqlite::Error::MultipleStatement => return multiple_statements(),
         rusqlite::Error::Empty => return empty_statement(),
@@ -110,7 +104,7 @@ pub fn tool_error(error: &rusqlite::Error) -> ToolError {
         Some(Primary::DiskFull) => {
             (ErrorCode::SqlError, "; nothing was changed: make room on the disk and try again")
         }
-        _ => (code_of_words, ""),
+        _ => (code_of_words(&words), ""),
     };
     ToolError::new(code, format!("{words}{hint}"))
 }

@@ -8,6 +8,7 @@ use super::fault::{Fault, empty_statement, multiple_statements};
 use super::heard::action_of;
 pub use super::judged::Judged;
 use super::objects::Catalog;
+use super::program;
 use super::watch::{PROGRESS_OPS, Watch};
 use crate::error::ErrorCode;
 use crate::policy::decide::{self, Facts};
@@ -381,11 +382,15 @@ impl Guarded {
         let bounds = self.hear(|ears| Arc::clone(&ears.bounds));
         let judge =
             |objects: &Catalog| decide::judge(policy, self.protected, &bounds, objects, &actions, readonly);
-        let facts = match (&catalog, explain) {
+        let verdict = match (&catalog, explain) {
             // Nothing of an explained statement is carried out; what acts while compiling was judged.
-            (_, true) => Facts::default(),
-            (Some(catalog), false) => judge(catalog)?,
-            (None, false) => judge(&Catalog::default())?,
+            (_, true) => Ok(Facts::default()),
+            (Some(catalog), false) => judge(catalog),
+            (None, false) => judge(&Catalog::default()),
+        };
+        let facts = match decide::may_be_idle(&verdict) && program::does_nothing(self, policy, sql) {
+            true => Facts { nothing: true, ..Facts::default() },
+            false => verdict?,
         };
         Ok(Judged { facts, readonly, explain, catalog, policy, approved: actions.into_iter().collect() })
     }

@@ -66,7 +66,12 @@ pub(super) fn real_name(columns: &[&Column], table: &str, wanted: &str) -> Resul
         let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
         Fault::error(
             ErrorCode::UnknownColumn,
-            format!("`{table}` has no column `{wanted}`; {}", near(wanted, &names)),
+            format!(
+                "`{}` has no column `{}`; {}",
+                crate::render::one_line(table, 80),
+                crate::render::one_line(wanted, 80),
+                near(wanted, &names)
+            ),
         )
     })
 }

@@ -40,6 +40,23 @@ pub struct Segment {
     pub instructions: Vec<Instruction>,
 }
 
+/// Whether the compiled program of a statement comes to its end without a look at the file: what an IF EXISTS or
+/// IF NOT EXISTS leaves of a statement that has nothing to do. SQLite puts a question for the journal mode into it,
+/// so that it does not count as one that only reads. False for one whose program cannot be read.
+#[must_use]
+pub fn does_nothing(guarded: &Guarded, policy: &'static Policy, sql: &str) -> bool {
+    const QUERY: i64 = -1;
+    let idle = |step: &Instruction| match step.opcode.as_str() {
+        "Init" | "Goto" => true,
+        "Halt" => step.p1 == 0,
+        "Transaction" => step.p2 == 0,
+        "JournalMode" => step.p3 == QUERY,
+        _ => false,
+    };
+    read(guarded, policy, sql)
+        .is_ok_and(|segments| segments.iter().flat_map(|segment| &segment.instructions).all(idle))
+}
+
 /// The compiled program of an accepted statement, its own part first, then those of triggers. The text is
 /// compiled behind EXPLAIN under the same ears.
 ///

@@ -60,6 +60,8 @@ pub struct Changed {
     pub last_insert_rowid: Option<i64>,
     /// For CREATE, DROP, ALTER, ANALYZE, REINDEX: what was done to what.
     pub structural: Option<(ActionKind, String)>,
+    /// Whether there was nothing to do (IF EXISTS, IF NOT EXISTS).
+    pub nothing: bool,
     /// RETURNING rows as CSV with a trailer.
     pub returning: Option<String>,
 }
@@ -89,14 +91,15 @@ impl Writer {
         &self.guarded
     }
 
-    /// Compiles and judges without running: what a destructive call does before its snapshot.
+    /// Compiles and judges without running, as a destructive call does before its snapshot; false if nothing is to do.
     ///
     /// # Errors
     /// As [`Self::run`], as far as it can be told before.
-    pub fn check(&self, policy: &'static Policy, sql: &str, params: &Params) -> Result<(), Fault> {
+    pub fn check(&self, policy: &'static Policy, sql: &str, params: &Params) -> Result<bool, Fault> {
         let mut compiled = self.compile(policy, sql)?;
         params.bind(&mut compiled.statement)?;
-        let Some(table) = compiled.judged.facts.trigger_on.clone() else { return Ok(()) };
+        let facts = &compiled.judged.facts;
+        let Some(table) = facts.trigger_on.clone() else { return Ok(!facts.nothing) };
         // What a trigger does shows only once it is there.
         self.begin()?;
         let running = self.guarded.enter(&compiled.judged);
@@ -105,7 +108,7 @@ impl Writer {
         let verdict = made.and_then(|_| self.judge_trigger(policy, &table));
         drop(compiled);
         self.roll_back();
-        verdict
+        verdict.map(|()| true)
     }
 
     /// Runs one change.
@@ -184,7 +187,7 @@ impl Writer {
         let ours = judged.facts.structural.as_ref().map(|_| self.server_objects()).transpose()?;
         self.seen.reset();
         let total_before = self.guarded.trusted().total_changes();
-        let (returning, mut changed) = self.step(policy, change)?;
+        let changed = self.step(policy, change)?;
         let total = self.guarded.trusted().total_changes().saturating_sub(total_before);
         if let Some((cap, scope)) = &scope
             && scope.worth_counting(total, *cap)
@@ -214,7 +217,6 @@ impl Writer {
             let toll = before.toll(self.guarded.trusted(), &ran).map_err(|e| self.fault(&e))?;
             change.agreed.holds_for(toll)?;
         }
-        changed.returning = returning;
         self.watch_out(moments, total);
         let mut audit = change.audit.clone();
         audit.rows = i64::try_from(changed.rows).ok();
@@ -231,6 +233,9 @@ impl Writer {
     pub(super) fn compile(&self, policy: &'static Policy, sql: &str) -> Result<Compiled<'_>, Fault> {
         let compiled = self.guarded.compile(policy, sql).map_err(|fault| sent_on(policy, fault))?;
         let judged = &compiled.judged;
+        if judged.facts.nothing {
+            return Ok(compiled);
+        }
         if judged.explain || (judged.facts.written.is_empty() && judged.facts.structural.is_none()) {
             return Err(Refusal::OnlyReads.into());
         }
@@ -246,7 +251,7 @@ impl Writer {
         Ok(compiled)
     }
 
-    fn step(&self, policy: &'static Policy, change: &Change<'_>) -> Result<(Option<String>, Changed), Retry> {
+    fn step(&self, policy: &'static Policy, change: &Change<'_>) -> Result<Changed, Retry> {
         let mut compiled = self.guarded.compile(policy, change.sql)?;
         change.params.bind(&mut compiled.statement)?;
         let columns = column_names(&compiled.statement);
@@ -266,7 +271,7 @@ impl Writer {
         drop(running);
         let facts = &compiled.judged.facts;
         let structural = facts.structural.clone();
-        let rows = if structural.is_some() { 0 } else { conn.changes() };
+        let rows = if structural.is_some() || facts.nothing { 0 } else { conn.changes() };
         let rowid = conn.last_insert_rowid();
         // Rows that only triggers inserted have no part in it, nor has a command to a full-text table,
         // which leaves 0.
@@ -275,7 +280,7 @@ impl Writer {
         let is_new = inserted || (rowid != rowid_before && rowid != 0 && !facts.inserted.is_empty());
         let last_insert_rowid = (structural.is_none() && is_new).then_some(rowid);
         let returning = sink.map(|sink| sink.finish(cut).text);
-        Ok((returning, Changed { rows, last_insert_rowid, structural, returning: None }))
+        Ok(Changed { rows, last_insert_rowid, structural, nothing: facts.nothing, returning })
     }
 
     /// Inserts the audit row, within the transaction of the change.

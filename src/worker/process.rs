@@ -34,6 +34,9 @@ use std::time::Duration;
 /// What cannot be reported to the server: broken pipes, messages that are not of the protocol.
 pub fn run() -> io::Result<()> {
     die_with_the_server();
+    if server_is_gone() {
+        return Ok(());
+    }
     let pipe = Pipe(Arc::new(Mutex::new(Frames::of_stdio()?)));
     match pipe.receive::<Order>()? {
         Some(Order::Jobs(setup)) => run_jobs(&pipe, &setup),
@@ -153,7 +156,7 @@ impl Bench {
             }
             .map(Answer::Compiled),
             Work::Check { sql, params } => {
-                self.writer()?.check(policy, &sql, &params).map(|()| Answer::Accepted)
+                self.writer()?.check(policy, &sql, &params).map(|to_do| Answer::Accepted { to_do })
             }
             Work::Try { sql, params, max_overwrites } => {
                 let (agreed, audit) = (Agreed::Nothing, AuditRow::default());
@@ -396,3 +399,13 @@ fn die_with_the_server() {
 
 #[cfg(not(target_os = "linux"))]
 fn die_with_the_server() {}
+
+/// Whether the server ended before the kernel was asked to tell: the pipe has no writer any more. What it had
+/// ordered, a restore say, must not be begun by a process that nobody waits for.
+fn server_is_gone() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let stdin = io::stdin();
+    let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut polled, Some(&now)).is_ok() && polled.iter().any(|fd| fd.revents().contains(PollFlags::HUP))
+}

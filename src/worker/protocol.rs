@@ -243,7 +243,10 @@ pub enum Answer {
     /// Of `Compile`.
     Compiled(Compilation),
     /// Of `Check`.
-    Accepted,
+    Accepted {
+        /// Whether there is anything to do.
+        to_do: bool,
+    },
     /// Of `Change`.
     Changed(Changed),
     /// Of `Try`; and of `Change`, which was rolled back because it takes something else than was agreed.

@@ -154,6 +154,43 @@ fn a_very_long_statement_is_kept_shortened() {
 }
 
 #[test]
+fn no_argument_is_logged_longer_than_a_statement() {
+    let bench = Bench::notes();
+    let mut client = Server::on(&bench).start();
+    let long = "x".repeat(2_000_000);
+    for (tool, arguments) in [
+        ("describe_table", json!({"table": long})),
+        ("search_text", json!({"pattern": "a", "table": "notes", "columns": [long]})),
+        ("get_resume_context", json!({"exclude_kinds": [long]})),
+        ("append_event", json!({"content": "x", "kind": long})),
+        ("create_view", json!({"name": long, "select_sql": "SELECT 1"})),
+        ("snapshot", json!({"reason": long})),
+        ("destructive_query", json!({"query": "DELETE FROM tags", "reason": long})),
+    ] {
+        let answer = client.call(tool, arguments);
+        assert!(answer.text.len() < 5000, "{tool}: {} bytes", answer.text.len());
+    }
+    client
+        .read("SELECT count(*) AS n, max(length(detail)) < 101000 AS kept FROM query_log WHERE detail LIKE '%[2000000 bytes]%' OR detail LIKE '%[2000004 bytes]%'")
+        .is("n,kept\n7,1\n# 1 rows");
+}
+
+#[test]
+fn a_search_and_a_view_are_logged_with_what_makes_them() {
+    let bench = Bench::notes();
+    let mut client = Server::on(&bench).start();
+    let search = json!({"pattern": "A", "table": "notes", "ignore_case": true, "fixed_strings": true, "key_column": "title", "limit": 3});
+    client.call("search_text", search).ok();
+    client
+        .call("create_view", json!({"name": "v", "select_sql": "SELECT nope", "description": "d"}))
+        .fails(&[]);
+    let details =
+        client.read("SELECT detail FROM query_log WHERE tool IN ('search_text', 'create_view') ORDER BY id");
+    details.has(r#"""table"":""notes"",""key_column"":""title"",""ignore_case"":true,""fixed_strings"":true,""limit"":3"#);
+    details.has(r#"""name"":""v"",""replace"":false,""description"":""d"""#);
+}
+
+#[test]
 fn the_log_file_has_one_line_of_json_for_each_call() {
     let bench = Bench::notes();
     let path = bench.folder().join("audit log.jsonl");

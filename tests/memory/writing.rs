@@ -212,3 +212,46 @@ fn large_values_stay_editable() {
     client.write("UPDATE big SET body = body || 'x' WHERE id = 1").is("ok: 1 rows affected");
     client.read("SELECT length(body) AS n, substr(body, -2) AS t FROM big").is("n,t\n10000001,9x\n# 1 rows");
 }
+
+#[test]
+fn what_has_nothing_to_do_says_so_and_costs_no_snapshot() {
+    let bench = Bench::notes();
+    let mut client = Server::on(&bench).start();
+    client.write("CREATE VIRTUAL TABLE words USING fts5(word)").ok();
+    client.destroy("CREATE TRIGGER keep AFTER INSERT ON notes BEGIN SELECT 1; END").ok();
+    let before = (bench.content(), bench.snapshots());
+    for sql in [
+        "CREATE TABLE IF NOT EXISTS notes(other)",
+        "CREATE INDEX IF NOT EXISTS tags_note ON tags(tag)",
+        "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(other)",
+        "CREATE VIRTUAL TABLE IF NOT EXISTS notes USING fts5(other)",
+        "DROP TABLE IF EXISTS nope",
+    ] {
+        client.write(sql).starts("ok: nothing was to be done");
+    }
+    for sql in [
+        "DROP TABLE IF EXISTS nope",
+        "DROP INDEX IF EXISTS nope",
+        "DROP VIEW IF EXISTS nope",
+        "DROP TRIGGER IF EXISTS nope",
+        "CREATE TRIGGER IF NOT EXISTS keep AFTER INSERT ON notes BEGIN DELETE FROM tags; END",
+    ] {
+        client.destroy(sql).starts("ok: nothing was to be done");
+    }
+    assert_eq!((bench.content(), bench.snapshots()), before);
+    // Each has its row all the same, and the same text does what it says once there is something to do.
+    client
+        .read("SELECT count(*) AS n FROM query_log WHERE ok AND rows = 0 AND query LIKE '%IF %EXISTS%'")
+        .has("10");
+    bench.sql("CREATE TABLE nope(x)");
+    client.write("DROP TABLE IF EXISTS nope").fails(&["DROP TABLE is not allowed in write_query"]);
+    client.destroy("DROP TABLE IF EXISTS nope").starts("ok: DROP TABLE nope; snapshot:");
+    client.destroy("DROP TABLE IF EXISTS nope").starts("ok: nothing was to be done");
+    // It is no way around anything.
+    client.write("CREATE TABLE IF NOT EXISTS memory_events(x)").fails(&["belongs to the server"]);
+    client.destroy("VACUUM").fails(&["not allowed in destructive_query"]);
+    for sql in ["DROP TABLE IF EXISTS nope", "CREATE TABLE IF NOT EXISTS notes(x)"] {
+        client.read(sql).fails(&[]);
+        client.call("create_view", json!({"name": "v", "select_sql": sql})).fails(&[]);
+    }
+}
