@@ -36,12 +36,12 @@ impl Turns {
     ///
     /// # Errors
     /// The call panicked.
-    pub(super) async fn run<F: Future>(
+    pub(super) fn run<F: Future>(
         &self,
         context: &RequestContext<RoleServer>,
         start: impl FnOnce(CallContext) -> F,
-    ) -> Result<F::Output, ErrorData> {
-        self.asking(context, None, start).await
+    ) -> impl Future<Output = Result<F::Output, ErrorData>> {
+        self.asking(context, None, start)
     }
 
     /// Runs a call when it is its turn, and cancels its own token when the client cancels or the server
