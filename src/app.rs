@@ -67,7 +67,7 @@ impl App {
         let watched = overlays::Watched::new(&effective, &settings.profile);
         for path in overlay::exposed(&settings.tools, &settings.db) {
             tracing::warn!(
-                "`{}` can be changed by work on the database: it is in its folder and writable; keep it elsewhere, or take away the right to write",
+                "`{}` lies in the database's folder and is writable: an agent that also edits files there could change its own tools; keep it elsewhere, or take away the right to write",
                 path.display()
             );
         }

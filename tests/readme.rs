@@ -164,14 +164,79 @@ fn assert_permissions(rules: &Value) {
 }
 
 #[test]
+fn the_toml_snippet_starts_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let blocks = blocks(README, "toml");
+    let [block] = blocks.as_slice() else { panic!("{blocks:?}") };
+    let document: toml_edit::DocumentMut = block.parse().unwrap();
+    let server = &document["mcp_servers"]["indelible"];
+    assert_eq!(server["command"].as_str(), Some("indelible"));
+    let arguments = server["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
+    let arguments: Vec<&str> = arguments.chain(["--help"]).collect();
+    assert_ran(block, &indelible(folder.path(), &arguments));
+}
+
+#[test]
+fn a_damaged_file_is_replaced_by_the_lines_of_the_readme() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path();
+    for line in [
+        "indelible call append_event --db notes.db kind=finding content=kept",
+        "indelible call snapshot --db notes.db reason='before the damage'",
+    ] {
+        assert_ran(line, &shell(home, line));
+    }
+    let snapshots = std::fs::read_dir(home.join("notes.db.snapshots")).unwrap();
+    let [name] = snapshots.map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>().try_into().unwrap();
+    for file in ["notes.db", "notes.db-wal", "notes.db-journal"] {
+        std::fs::write(home.join(file), "damaged").unwrap();
+    }
+    let blocks = blocks(README, "sh");
+    let block = blocks.iter().find(|block| block.starts_with("mkdir before-restore\n")).unwrap();
+    let example = Regex::new(r"notes\.db\.\d{8}T\d{6}\.\d{3}Z\.auto\.db").unwrap();
+    assert_eq!(example.find_iter(block).count(), 1, "{block}");
+    let lines = example.replace(block, name.to_str().unwrap());
+    let output = shell(home, &format!("set -e\n{lines}"));
+    assert_ran(&lines, &output);
+    let verdict: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&verdict["ok"], &verdict["events"]), (&Value::Bool(true), &Value::from(1)));
+    for file in ["notes.db", "notes.db-wal", "notes.db-journal"] {
+        assert_eq!(std::fs::read(home.join("before-restore").join(file)).unwrap(), b"damaged", "{file}");
+    }
+}
+
+#[test]
 fn links_lead_somewhere() {
-    let link = Regex::new(r"\]\(([^)#\s]+)[^)]*\)").unwrap();
-    for file in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
-        let text = std::fs::read_to_string(repository(file)).unwrap();
+    let link = Regex::new(r"\]\(([^)#\s]*)#?([^)\s]*)\)").unwrap();
+    let files = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(str::to_owned);
+    let pages = std::fs::read_dir(repository("docs")).unwrap();
+    let pages = pages.map(|page| format!("docs/{}", page.unwrap().file_name().to_str().unwrap()));
+    for file in files.into_iter().chain(pages) {
+        let text = std::fs::read_to_string(repository(&file)).unwrap();
         for found in link.captures_iter(&text).filter(|found| !found[1].contains("://")) {
-            assert!(repository(&found[1]).exists(), "{file}: {}", &found[1]);
+            let target = match &found[1] {
+                "" => repository(&file),
+                path => repository(&file).parent().unwrap().join(path),
+            };
+            assert!(target.exists(), "{file}: {}", &found[0]);
+            if !found[2].is_empty() {
+                let target = std::fs::read_to_string(target).unwrap();
+                assert!(anchors(&target).contains(&found[2]), "{file}: {}", &found[0]);
+            }
         }
     }
+}
+
+/// What links into a page can name: its headings in lower case, without marks, spaces as hyphens.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let headings = page.lines().filter(|line| line.starts_with('#'));
+    headings
+        .map(|line| {
+            let text = line.trim_start_matches('#').trim().to_lowercase();
+            let kept = text.chars().filter(|one| one.is_alphanumeric() || matches!(one, ' ' | '-' | '_'));
+            kept.map(|one| if one == ' ' { '-' } else { one }).collect()
+        })
+        .collect()
 }
 
 #[test]

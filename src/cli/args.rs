@@ -101,7 +101,8 @@ Examples:
         command: Option<ToolsCommand>,
     },
     /// List, show, verify and restore snapshots
-    #[command(after_help = "\
+    #[command(
+        after_help = "\
 Examples:
   indelible snapshots list --db notes.db
   indelible snapshots restore --db notes.db notes.db.20261130T090102.123Z.auto.db --reason 'the wrong rows were deleted'
@@ -109,7 +110,9 @@ Examples:
 A restore brings your tables back as they were and keeps the events, checkpoints and log rows written since. It makes a \
 snapshot first, so it can be undone; clients may go on working meanwhile.
 
-Exit status 3 when verify finds that the snapshot cannot be restored.")]
+Exit status 3 when verify finds that the snapshot cannot be restored.",
+        arg_required_else_help = false
+    )]
     Snapshots {
         #[command(subcommand)]
         action: SnapshotAction,

@@ -23,20 +23,26 @@ pub(super) fn answer(error: &clap::Error) -> Result<u8, StartError> {
 fn line(error: &clap::Error) -> String {
     let what = |kind| error.get(kind).map(words);
     let given = what(ContextKind::InvalidArg).unwrap_or_default();
+    let choices = what(ContextKind::ValidValue).filter(|choices| !choices.is_empty());
     let said = match error.kind() {
         ErrorKind::UnknownArgument => format!("unknown argument `{given}`"),
         ErrorKind::InvalidSubcommand => {
             format!("unknown command `{}`", what(ContextKind::InvalidSubcommand).unwrap_or_default())
         }
         ErrorKind::MissingRequiredArgument => format!("missing {given}"),
+        ErrorKind::MissingSubcommand => {
+            format!("missing one of {}", what(ContextKind::ValidSubcommand).unwrap_or_default())
+        }
         ErrorKind::ArgumentConflict => format!("`{given}` may be given only once"),
-        ErrorKind::InvalidValue => match what(ContextKind::InvalidValue).filter(|value| !value.is_empty()) {
-            Some(value) => {
-                let choices = what(ContextKind::ValidValue).unwrap_or_default();
-                format!("{given} `{value}`: must be one of {choices}")
+        ErrorKind::InvalidValue => {
+            let value = what(ContextKind::InvalidValue).filter(|value| !value.is_empty());
+            match (value, &choices) {
+                (Some(value), Some(choices)) => format!("{given} `{value}`: must be one of {choices}"),
+                (Some(value), None) => format!("{given} `{value}`: is no value that it takes"),
+                (None, Some(choices)) => format!("{given} needs a value, one of {choices}"),
+                (None, None) => format!("{given} needs a value"),
             }
-            None => format!("{given} needs a value"),
-        },
+        }
         _ => first_line(&error.render().to_string()),
     };
     let suggested =
@@ -44,8 +50,20 @@ fn line(error: &clap::Error) -> String {
     let suggested = suggested.into_iter().find_map(what).filter(|words| !words.is_empty());
     match suggested {
         Some(words) => format!("{said}; did you mean `{words}`?"),
-        None => format!("{said}; see `indelible --help`"),
+        // Whoever has read the choices needs no help.
+        None if choices.is_some() => said,
+        None => {
+            format!("{said}; see `{} --help`", command(&what(ContextKind::Usage).unwrap_or_default()))
+        }
     }
+}
+
+/// The command whose usage clap would show: the words before the first that stands for something.
+fn command(usage: &str) -> String {
+    let words = usage.split_whitespace().skip_while(|word| *word != "indelible");
+    let words = words.take_while(|word| word.starts_with(|first: char| first.is_ascii_lowercase()));
+    let words: Vec<&str> = words.collect();
+    if words.is_empty() { "indelible".to_owned() } else { words.join(" ") }
 }
 
 fn words(value: &ContextValue) -> String {
@@ -76,9 +94,19 @@ mod tests {
             ("--zzz", "unknown argument `--zzz`; see `indelible --help`"),
             ("verfy", "unknown command `verfy`; did you mean `verify`?"),
             ("--db", "--db <PATH> needs a value; see `indelible --help`"),
+            ("tools --format", "--format <FORMAT> needs a value, one of table, json, yaml"),
             ("--db a --db b", "`--db <PATH>` may be given only once; see `indelible --help`"),
-            ("call", "missing <TOOL>; see `indelible --help`"),
-            ("completions", "missing <SHELL>; see `indelible --help`"),
+            ("call", "missing <TOOL>; see `indelible call --help`"),
+            ("completions", "missing <SHELL>; see `indelible completions --help`"),
+            ("snapshots", "missing one of list, show, verify, restore; see `indelible snapshots --help`"),
+            ("snapshots restore NAME", "missing --reason <TEXT>; see `indelible snapshots restore --help`"),
+            ("tools check", "missing <FILE>...; see `indelible tools check --help`"),
+            ("config claude-code --log-prompts", "missing --hooks; see `indelible config --help`"),
+            (
+                "config emacs",
+                "<CLIENT> `emacs`: must be one of claude-code, claude-desktop, cursor, vscode, codex, gemini-cli, \
+                 zed",
+            ),
             (
                 "completions bas",
                 "<SHELL> `bas`: must be one of bash, elvish, fish, powershell, zsh; did you mean `bash`?",

@@ -123,10 +123,9 @@ impl Report {
         text.push_str("\nsettings\n");
         for Setting { name, value, origin } in &self.settings {
             let value = one_line(&value.to_string_lossy(), LONGEST);
-            text.push_str(
-                format!("  {name:<18} {:<30} {origin}", if value.is_empty() { "-" } else { &value })
-                    .trim_end(),
-            );
+            let value = if value.is_empty() { "-" } else { &value };
+            // Two spaces also behind a value that is longer than its column.
+            text.push_str(format!("  {name:<18} {value:<29}  {origin}").trim_end());
             text.push('\n');
         }
         text.push_str(&format!("\nmanifest {}\npolicy   {}\n\n", self.manifest_sha256, self.policy_sha256));

@@ -300,8 +300,17 @@ impl Merge {
     }
 
     fn no_tool(&self, reference: &str, profile: &str) -> String {
+        let elsewhere = self.manifest().profiles.iter().filter(|other| {
+            self.tools_of(&other.id).any(|tool| tool.name == reference || tool.id == reference)
+        });
+        let elsewhere: Vec<String> = elsewhere.map(|other| format!("--profile {}", other.id)).collect();
         let known: Vec<&str> = self.tools_of(profile).map(|tool| tool.name.as_str()).collect();
-        format!("no tool `{reference}` in profile `{profile}`{}", suggestion(reference, &known))
+        let hint = if elsewhere.is_empty() {
+            suggestion(reference, &known)
+        } else {
+            format!("; there is one with {}", elsewhere.join(" or "))
+        };
+        format!("no tool `{reference}` in profile `{profile}`{hint}")
     }
 
     /// Takes out what is hidden or not among the only ones.

@@ -48,6 +48,7 @@ fn instead(file: &PolicyFile, kind: ActionKind) -> String {
         Some(policy) if says(file, policy, kind) == Says::Allowed => policy.tool.to_owned(),
         Some(_) => "no tool: the policy file refuses it".to_owned(),
         None if words.reason.is_empty() => "no tool".to_owned(),
+        None if words.reason.starts_with("no tool") => words.reason.to_owned(),
         None => format!("no tool: {}", words.reason),
     }
 }

@@ -29,6 +29,7 @@ fn the_policy_is_a_table_of_policies_and_actions() {
     assert_eq!(row(&plain, "action"), ["action", "read", "look", "write", "destroy", "view", "use"]);
     assert_eq!(row(&plain, "drop_table"), ["drop_table", "-", "-", "-", "allowed", "-", "destructive_query"]);
     assert_eq!(row(&plain, "attach")[6], "no tool: one server serves one database file");
+    assert_eq!(row(&plain, "unknown")[6], "no tool allows it");
     let policy = Policy::of(
         "refuse: {actions: [drop_table]}\npolicies: [{id: write, refuse: {functions: [upper]}}]\nlimits: {max_rows: 7}\nhide: [{table: people, columns: [email]}]",
     );

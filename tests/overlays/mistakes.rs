@@ -28,6 +28,13 @@ fn every_mistake_is_named_where_it_stands() {
             "6:5: a tool needs `tool`, the tool that it changes, or `statement`, the SQL of a new one",
         ],
     );
+    refused(
+        "hide: [run_query]\ntools:\n  - tool: sample_rows\n",
+        &[
+            "1:8: no tool `run_query` in profile `memory`; there is one with --profile explorer",
+            "3:11: no tool `sample_rows` in profile `memory`; there is one with --profile explorer",
+        ],
+    );
     refused("tools: [\n", &["2:1: not YAML: while parsing a node, did not find expected node content"]);
     refused("only: 5\n", &["1:7: only: invalid type: integer `5`, expected a sequence"]);
     refused("hide: [snapshot]\nhide: [read_query]\n", &["2:1: key `hide` is given twice, first in line 1"]);
