@@ -19,6 +19,7 @@ use crate::outcome::{CallContext, Outcome};
 use crate::overlay::{self, Effective};
 use crate::policy::Narrowing;
 use crate::policy_file;
+use crate::render::one_line;
 use crate::spec::model::{ErrorStyle, Manifest};
 use crate::sqlite::restore::Restored;
 use crate::store::audit_log::AuditLog;
@@ -128,7 +129,8 @@ impl App {
         let call = Call::new(&self.core, tools, name, active.policy, context.cancel, context.progress)
             .showing(active.format(surface.profile()))
             .with_confirmer(context.confirm);
-        let names: Vec<String> = given.iter().flat_map(Map::keys).take(20).cloned().collect();
+        let names: Vec<String> =
+            given.iter().flat_map(Map::keys).take(20).map(|name| one_line(name, 100)).collect();
         let result = match arguments::check(&active.spec, surface.settings(), given) {
             Ok(arguments) => match (active.tool, &active.spec.statement) {
                 (Some(tool), _) => dispatch(tool, &call, arguments).await,
@@ -140,6 +142,7 @@ impl App {
                 Err(error)
             }
         };
+        let result = result.map_err(|error| error.within(call.caps().max_result_bytes));
         call.finish(&result);
         Some(outcome(result, surface.profile().errors))
     }
@@ -204,7 +207,7 @@ impl App {
         let row = AuditRow {
             ts: timestamp(jiff::Timestamp::now()),
             session: self.core.session.clone(),
-            tool: crate::render::one_line(tool, 100),
+            tool: one_line(tool, 100),
             ok: false,
             error: Some(error.to_owned()),
             detail: detail.map(str::to_owned),

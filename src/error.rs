@@ -168,6 +168,23 @@ impl ToolError {
         Self { code, message: bounded(message.into()) }
     }
 
+    /// The same with at most about `most` bytes of words: their beginning, which says what happened, and their
+    /// end, which says what to do. SQLite's words repeat names, which may have a megabyte.
+    #[must_use]
+    pub fn within(mut self, most: usize) -> Self {
+        const END: usize = 300;
+        if self.message.len() > most.saturating_add(500) {
+            let text = &self.message;
+            let boundary =
+                |at: usize| (at..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+            let head = text.get(..boundary(most)).unwrap_or_default();
+            let tail = text.get(boundary(text.len() - END)..).unwrap_or_default();
+            let left_out = text.len() - head.len() - tail.len();
+            self.message = format!("{head}...[{left_out} bytes]...{tail}");
+        }
+        self
+    }
+
     /// Arguments that do not fit the tool's schema.
     pub fn arguments(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::InvalidArguments, message)
@@ -238,6 +255,18 @@ impl std::error::Error for StartError {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_words_keep_their_beginning_and_their_end() {
+        let message = format!("no such table: {}; list_tables shows them", "ž".repeat(5000));
+        let error = ToolError { code: ErrorCode::UnknownTable, message };
+        assert_eq!(error.clone().within(20_000), error);
+        let cut = error.clone().within(100).message;
+        assert!(cut.len() <= 600 && cut.starts_with("no such table: žž"), "{cut}");
+        assert!(cut.ends_with("ž; list_tables shows them") && cut.contains("...[9"), "{cut}");
+        let short = ToolError::arguments("short");
+        assert_eq!(short.clone().within(1), short);
+    }
 
     #[test]
     fn all_holds_every_code_by_its_name() {

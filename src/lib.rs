@@ -4,7 +4,8 @@
 //!
 //! Imports go down this list only (a test reads the sources and holds it to that):
 //!
-//! - [`error`], [`os_path`], [`spec`]: errors and exit statuses; paths in messages; the YAML model, its checks and diagnostics
+//! - [`error`], [`os_path`], [`platform`], [`sandbox`], [`spec`]: errors and exit statuses; paths in messages; what systems do each in their own way; what a process takes
+//!   from itself; the YAML model, its checks and diagnostics
 //! - `codegen`: spec to text, for build.rs and tests
 //! - [`config`], [`generated`], [`policy`], [`chain`], [`clients`], [`render`], [`results`], [`search`], [`surface`],
 //!   [`overlay`], [`audit`], [`confirm`], [`outcome`], [`state`]: settings resolved once; what the build made of the YAML files;
@@ -38,12 +39,14 @@ pub mod logging;
 pub mod os_path;
 pub mod outcome;
 pub mod overlay;
+pub mod platform;
 pub mod policy;
 pub mod policy_file;
 pub mod primitives;
 pub mod program;
 pub mod render;
 pub mod results;
+pub mod sandbox;
 pub mod search;
 pub mod server;
 pub mod spec;

@@ -252,6 +252,7 @@ fn every_dependency_has_its_reason() {
     }
     for (section, heading) in [
         ("dependencies", "Of the program:"),
+        ("target.'cfg(target_os = \"linux\")'.dependencies", "Of the program, on Linux alone:"),
         ("build-dependencies", "Of the build script:"),
         ("dev-dependencies", "Of the tests:"),
     ] {

@@ -75,6 +75,36 @@ fn completions(client: &mut Client, reference: Value, argument: &str, value: &st
 }
 
 #[test]
+fn a_page_of_resources_holds_so_many_bytes_of_names() {
+    let bench = Bench::empty();
+    let tables: String =
+        (10..40).map(|n| format!("CREATE TABLE \"{n}{}\"(x);", "|".repeat(200_000))).collect();
+    bench.sql(&tables);
+    let mut client = explorer(&bench);
+    let (mut names, mut cursor) = (Vec::new(), Value::Null);
+    loop {
+        let page = result(&mut client, "resources/list", json!({"cursor": cursor}));
+        // The name, three times as long in the URI, and in the title.
+        assert!(page.to_string().len() < 6 << 20, "{} bytes", page.to_string().len());
+        let entries = page["resources"].as_array().unwrap();
+        assert!(!entries.is_empty());
+        names.extend(entries.iter().map(|entry| entry["name"].as_str().unwrap()[..2].to_owned()));
+        if page["nextCursor"].is_null() {
+            break;
+        }
+        cursor = page["nextCursor"].clone();
+    }
+    let expected: Vec<String> = (10..40).map(|n| n.to_string()).collect();
+    assert_eq!(
+        names.iter().filter(|name| *name != "sc").collect::<Vec<_>>(),
+        expected.iter().collect::<Vec<_>>()
+    );
+    let reference = json!({"type": "ref/prompt", "name": "analyse-table"});
+    let found = completions(&mut client, reference, "table", "1");
+    assert_eq!((found["values"].as_array().unwrap().len(), &found["total"]), (5, &json!(10)));
+}
+
+#[test]
 fn each_profile_announces_and_lists_what_it_has() {
     let bench = Bench::notes();
     let mut client = explorer(&bench);

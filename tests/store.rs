@@ -386,3 +386,122 @@ async fn shutdown_writes_what_waits_or_gives_up_in_time() {
     bench.store.shutdown(started + Duration::from_millis(300)).await;
     assert!(started.elapsed() < Duration::from_millis(450), "{:?}", started.elapsed());
 }
+
+/// A chain of so many events written from outside, without a sync for each.
+fn write_chain(path: &Path, events: i64) {
+    let mut connection = outside(path);
+    let transaction = connection.transaction().unwrap();
+    let (ts, session) = ("2026-11-30T09:01:02Z", "run-0");
+    let mut before = indelible::chain::GENESIS.to_owned();
+    for id in 1..=events {
+        let content = format!("content of event {id}");
+        let hash = indelible::chain::event_hash(id, ts, session, "note", &content, &before);
+        let row = (id, ts, session, content, &before, &hash);
+        let sql = "INSERT INTO memory_events (id, ts, session, content, prev_hash, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        transaction.prepare_cached(sql).unwrap().execute(row).unwrap();
+        before = hash;
+    }
+    transaction.commit().unwrap();
+}
+
+fn without_triggers(connection: &Connection) {
+    connection
+        .execute_batch("DROP TRIGGER memory_events_no_update; DROP TRIGGER memory_events_no_delete")
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_long_chain_is_walked_by_two_threads_and_broken_where_it_is_broken() {
+    let bench = bench_over("");
+    write_chain(&bench.path, 9000);
+    let reader = reader(&bench.path);
+    let verdict = reader.verify(reading()).await.unwrap();
+    assert_eq!((verdict.ok, verdict.events, verdict.head_id), (true, 9000, 9000), "{verdict:?}");
+    let tamperer = outside(&bench.path);
+    without_triggers(&tamperer);
+    // The ends of the parts, which are 562 events long, and a few others.
+    for at in [1, 2, 562, 563, 564, 1125, 4499, 4500, 8431, 8432, 9000] {
+        let altered =
+            format!("SAVEPOINT one; UPDATE memory_events SET content = 'x' WHERE id = {at}; RELEASE one");
+        tamperer.execute_batch(&altered).unwrap();
+        let verdict = reader.verify(reading()).await.unwrap();
+        assert_eq!((verdict.events, verdict.break_at_id), (9000, Some(at)), "{verdict:?}");
+        let restored = format!("UPDATE memory_events SET content = 'content of event {at}' WHERE id = {at}");
+        tamperer.execute_batch(&restored).unwrap();
+    }
+    assert!(reader.verify(reading()).await.unwrap().ok);
+    tamperer.execute_batch("DELETE FROM memory_events WHERE id BETWEEN 2000 AND 4000").unwrap();
+    let verdict = reader.verify(reading()).await.unwrap();
+    assert_eq!((verdict.events, verdict.break_at_id), (6999, Some(4001)), "{verdict:?}");
+}
+
+#[tokio::test]
+async fn a_resume_goes_on_from_what_was_verified_only_while_nobody_else_has_written() {
+    let bench = bench_over("");
+    write_chain(&bench.path, 300);
+    let reader = reader(&bench.path);
+    let resume = || async {
+        let (few, all) = (choice(3, &["prompt"]), choice(3, &[]));
+        let text = bench.store.resume(&reader, few, reading()).await.unwrap();
+        // The same as without any knowledge of before.
+        assert_eq!(text, reader.resume(choice(3, &["prompt"]), reading()).await.unwrap());
+        let whole = bench.store.resume(&reader, all, reading()).await.unwrap();
+        assert_eq!(whole, reader.resume(choice(3, &[]), reading()).await.unwrap());
+        text
+    };
+    assert!(resume().await.contains("# 300 events | chain ok (300 events)"));
+    bench.store.append_event(Some("prompt"), "not shown", audit_of).await.unwrap();
+    bench.store.append_event(None, "appended", audit_of).await.unwrap();
+    let text = resume().await;
+    assert!(
+        text.contains("# 301 events | chain ok (302 events)") && text.ends_with(",note,appended"),
+        "{text}"
+    );
+    bench.store.checkpoint("so far", audit_of).await.unwrap();
+    bench.store.append_event(None, "behind it", audit_of).await.unwrap();
+    assert!(resume().await.contains("# 1 events since checkpoint | chain ok (303 events)"));
+    bench.store.checkpoint("and so on", audit_of).await.unwrap();
+    assert!(resume().await.contains("# 0 events since checkpoint | chain ok (303 events)"));
+
+    // Whoever writes through SQLite is noticed, whatever was written and however it is made to look.
+    let tamperer = outside(&bench.path);
+    without_triggers(&tamperer);
+    assert!(resume().await.contains("chain ok (303 events)"));
+    for (change, says) in [
+        ("UPDATE memory_events SET content = 'x' WHERE id = 7", "chain BROKEN at event 7"),
+        ("UPDATE memory_events SET content = 'content of event 7' WHERE id = 7", "chain ok (303 events)"),
+        ("UPDATE memory_checkpoints SET summary = 'x' WHERE id = 1", "chain BROKEN: checkpoint 1"),
+        ("UPDATE memory_checkpoints SET summary = 'so far' WHERE id = 1", "chain ok (303 events)"),
+        ("DELETE FROM memory_events WHERE id = 20", "chain BROKEN at event 21"),
+    ] {
+        tamperer.execute_batch("DROP TRIGGER IF EXISTS memory_checkpoints_no_update").unwrap();
+        tamperer.execute_batch(change).unwrap();
+        let text = bench.store.resume(&reader, choice(3, &[]), reading()).await.unwrap();
+        assert!(text.contains(says), "{change}: {text}");
+        bench.store.append_event(None, "in between", audit_of).await.ok();
+        tamperer.execute_batch("DELETE FROM memory_events WHERE id > 303").unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_goes_past_sqlite_a_resume_may_miss_and_a_verification_never() {
+    let bench = bench_over("");
+    write_chain(&bench.path, 300);
+    outside(&bench.path).execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    let reader = reader(&bench.path);
+    let verdict = bench.store.verify(&reader, reading()).await.unwrap();
+    assert!(verdict.ok, "{verdict:?}");
+    let mut bytes = std::fs::read(&bench.path).unwrap();
+    let needle = b"content of event 150";
+    let at = bytes.windows(needle.len()).position(|window| window == needle).unwrap();
+    bytes[at] = b'C';
+    std::fs::write(&bench.path, bytes).unwrap();
+    // It goes on from what was verified before, unless the writing thread was too busy to be asked.
+    let text = bench.store.resume(&reader, choice(3, &[]), reading()).await.unwrap();
+    assert!(text.contains("chain ok (300 events)") || text.contains("chain BROKEN at event 150"), "{text}");
+    let verdict = bench.store.verify(&self::reader(&bench.path), reading()).await.unwrap();
+    assert_eq!(verdict.break_at_id, Some(150), "{verdict:?}");
+    // And a resume that comes after that trusts nothing.
+    let text = bench.store.resume(&self::reader(&bench.path), choice(3, &[]), reading()).await.unwrap();
+    assert!(text.contains("chain BROKEN at event 150"), "{text}");
+}

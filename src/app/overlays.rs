@@ -160,8 +160,10 @@ impl App {
     /// The limits of the profile's defaults, flags and variables over them, under the policy file.
     fn limits_over(&self, manifest: &Manifest) -> Result<SurfaceSettings, StartError> {
         let given = self.watched_policy.given_over(manifest)?;
-        // What the policy file lowers must still be lower.
-        policy_file::load(&given)?;
+        // What the policy file lowers must still be lower. A pipe cannot be read again.
+        if given.policy.as_deref().is_some_and(overlay::is_file) {
+            policy_file::load(&given)?;
+        }
         Ok(surface_settings(&self.core.policy_file().lowered(given)))
     }
 

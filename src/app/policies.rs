@@ -6,8 +6,10 @@ use super::overlays::lines_of;
 use super::{App, surface_settings};
 use crate::config::Settings;
 use crate::error::StartError;
+use crate::overlay;
 use crate::policy_file;
 use crate::spec::model::Manifest;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 /// The target of lines that are shown whatever the verbosity.
@@ -27,16 +29,24 @@ struct Texts {
     taken: Option<String>,
 }
 
+fn text(path: &Path) -> Option<String> {
+    overlay::is_file(path).then(|| overlay::text(path).ok())?
+}
+
 impl WatchedPolicy {
     pub(super) fn new(given: Settings) -> Self {
-        let text = given.policy.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
+        let text = given.policy.as_deref().and_then(text);
         Self { given, texts: Mutex::new(Texts { seen: text.clone(), taken: text }) }
     }
 
     /// Whether the file is to be taken up: forced, or changed and then left alone for one look.
     fn is_new(&self, forced: bool) -> bool {
         let Some(path) = &self.given.policy else { return false };
-        let now = std::fs::read_to_string(path).ok();
+        // A pipe can be read once, and what is then left of it would narrow nothing.
+        if path.exists() && !overlay::is_file(path) {
+            return false;
+        }
+        let now = text(path);
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         let settled = now == texts.seen;
         texts.seen.clone_from(&now);

@@ -22,6 +22,9 @@ use tokio::sync::watch;
 /// Tables and views in one page of resources/list.
 const TABLES_A_PAGE: usize = 2000;
 
+/// About how many bytes of names one page or one completion may hold: a name may have a megabyte.
+const NAMES_BYTES: usize = 1 << 20;
+
 /// Values in one completion (MCP, server/utilities/completion).
 const MAX_COMPLETIONS: usize = 100;
 
@@ -144,9 +147,15 @@ impl App {
             return Ok(page);
         };
         let tables = tables(call).await?;
-        let entries = tables.iter().skip(from).take(TABLES_A_PAGE);
+        let mut bytes = 0;
+        let entries = tables.iter().skip(from).take(TABLES_A_PAGE).take_while(|table| {
+            let first = bytes == 0;
+            bytes += table.name.len() + 1;
+            first || bytes <= NAMES_BYTES
+        });
+        let listed = page.resources.len();
         page.resources.extend(entries.map(|table| table_entry(table, template, prefix)));
-        let next = from.saturating_add(TABLES_A_PAGE);
+        let next = from.saturating_add(page.resources.len() - listed);
         page.next_cursor = (next < tables.len()).then(|| next.to_string());
         Ok(page)
     }
@@ -199,6 +208,11 @@ impl App {
             .collect();
         let total = values.len();
         values.truncate(MAX_COMPLETIONS);
+        let mut bytes = 0;
+        values.retain(|name| {
+            bytes += name.len();
+            bytes <= NAMES_BYTES
+        });
         Ok(Completions { values, total })
     }
 

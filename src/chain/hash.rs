@@ -7,6 +7,7 @@
 
 use super::EventRow;
 use sha2::{Digest, Sha256};
+use std::fmt::{self, Write};
 
 /// The hash before the first: 64 zeros.
 pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -64,10 +65,13 @@ enum Item<'a> {
 fn write_hash(id: i64, rest: &[Item<'_>], out: &mut String) {
     let mut hasher = Sha256::new();
     hasher.update(b"[");
-    hasher.update(id.to_string());
+    update_number(&mut hasher, id);
     for item in rest {
         match item {
-            Item::Integer(value) => hasher.update(format!(",{value}")),
+            Item::Integer(value) => {
+                hasher.update(b",");
+                update_number(&mut hasher, *value);
+            }
             Item::Text(text) => {
                 hasher.update(b",\"");
                 update_escaped(&mut hasher, text);
@@ -78,15 +82,40 @@ fn write_hash(id: i64, rest: &[Item<'_>], out: &mut String) {
     hasher.update(b"]");
     out.clear();
     for byte in hasher.finalize() {
-        out.extend([byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16).unwrap_or('0')));
+        out.push(hex_digit(byte >> 4));
+        out.push(hex_digit(byte & 15));
     }
+}
+
+/// `digit` is below 16.
+fn hex_digit(digit: u8) -> char {
+    char::from(if digit < 10 { b'0' + digit } else { b'a' - 10 + digit })
+}
+
+/// Feeds the decimal digits without a text in between: a chain is many of them.
+fn update_number(hasher: &mut Sha256, value: i64) {
+    struct Feed<'h>(&'h mut Sha256);
+    impl Write for Feed<'_> {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0.update(text);
+            Ok(())
+        }
+    }
+    // The result is dropped because feeding cannot fail.
+    let _ = write!(Feed(hasher), "{value}");
 }
 
 /// Feeds a text as the inside of a JSON string. Only `"`, `\` and the controls below U+0020 are escaped:
 /// not DEL, not `/`, nothing beyond ASCII.
 fn update_escaped(hasher: &mut Sha256, text: &str) {
+    let special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
     let mut rest = text.as_bytes();
-    while let Some(at) = rest.iter().position(|byte| *byte < 0x20 || matches!(byte, b'"' | b'\\')) {
+    // Most texts have nothing to escape. No early exit: this way the compiler looks at many bytes at once.
+    if !rest.iter().fold(false, |found, byte| found | special(byte)) {
+        hasher.update(rest);
+        return;
+    }
+    while let Some(at) = rest.iter().position(special) {
         let (plain, special) = rest.split_at_checked(at).unwrap_or((rest, &[]));
         hasher.update(plain);
         let Some((byte, after)) = special.split_first() else { return };

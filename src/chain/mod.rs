@@ -5,13 +5,15 @@
 pub mod hash;
 pub mod pins;
 pub mod resume;
+pub mod tally;
 pub mod verdict;
 pub mod verify;
 
 pub use hash::{GENESIS, checkpoint_hash, event_hash};
 pub use pins::Pins;
+pub use tally::Tally;
 pub use verdict::Verdict;
-pub use verify::ChainVerifier;
+pub use verify::{ChainVerifier, SoundPrefix};
 
 /// A row of `memory_events`, borrowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,13 @@
 //! Walks a chain once and finds where it first breaks.
 //!
-//! It holds one hash and the pins, never the events: a chain of any length, fed in pieces of any size. It does
-//! not read rows and does not decide what to do about a broken chain.
+//! It holds one hash and the pins, never the events: a chain of any length, fed in pieces of any size. Pieces
+//! may be walked side by side and put together afterwards, and a walk may go on where an earlier one ended. It
+//! does not read rows and does not decide what to do about a broken chain.
 
 use super::hash::write_event_hash;
 use super::pins::{CheckpointFault, Pin};
 use super::{EventRow, GENESIS, Pins, Verdict};
+use std::sync::Arc;
 
 /// Checks events against their hashes, each other and the checkpoints' pins.
 ///
@@ -14,7 +16,7 @@ use super::{EventRow, GENESIS, Pins, Verdict};
 /// one's hash.
 #[derive(Clone, Debug)]
 pub struct ChainVerifier {
-    pins: Vec<Pin>,
+    pins: Arc<[Pin]>,
     next_pin: usize,
     checkpoint_fault: Option<CheckpointFault>,
     events: u64,
@@ -22,8 +24,23 @@ pub struct ChainVerifier {
     head_hash: String,
     pinned_through: i64,
     fault: Option<EventFault>,
+    /// Whether `head_hash` is one that was read here, and not where the walk began.
+    read_any: bool,
     /// The hash of the event at hand, kept to spare an allocation per event.
     computed: String,
+}
+
+/// The beginning of a chain, up to its event `head_id`, in which nothing was wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SoundPrefix {
+    /// How many events it has.
+    pub events: u64,
+    /// Its last event; 0 when it has none.
+    pub head_id: i64,
+    /// The hash of that; [`GENESIS`] when it has none.
+    pub head_hash: String,
+    /// The last event in it that a sound checkpoint pins, 0 when none does.
+    pub pinned_through: i64,
 }
 
 /// The first event that does not hold.
@@ -38,22 +55,93 @@ impl ChainVerifier {
     #[must_use]
     pub fn new(pins: Pins) -> Self {
         let (pins, checkpoint_fault) = pins.into_parts();
-        let mut verifier = Self {
-            pins,
-            next_pin: 0,
+        Self {
+            // Checkpoints from before the first event pin nothing; one that names no event at all is a fault above.
+            next_pin: pins.partition_point(|pin| pin.event <= 0),
+            pins: pins.into(),
             checkpoint_fault,
             events: 0,
             head_id: 0,
             head_hash: GENESIS.to_owned(),
             pinned_through: 0,
             fault: None,
+            read_any: false,
             computed: String::with_capacity(64),
-        };
-        // Checkpoints from before the first event pin nothing; one that names no event at all is a fault above.
-        while verifier.pins.get(verifier.next_pin).is_some_and(|pin| pin.event <= 0) {
-            verifier.next_pin += 1;
+        }
+    }
+
+    /// A walk over the same chain that begins behind the event `id`, of which `hash` is what is stored. What it
+    /// finds holds once the walk up to that event is [`ChainVerifier::joined`] with it.
+    #[must_use]
+    pub fn behind(&self, id: i64, hash: &str) -> Self {
+        Self {
+            pins: Arc::clone(&self.pins),
+            next_pin: self.pins.partition_point(|pin| pin.event <= id),
+            checkpoint_fault: self.checkpoint_fault.clone(),
+            events: 0,
+            head_id: id,
+            head_hash: hash.to_owned(),
+            pinned_through: 0,
+            fault: None,
+            read_any: false,
+            computed: String::with_capacity(64),
+        }
+    }
+
+    /// This walk and the one that began where it ended, as if it had gone on.
+    #[must_use]
+    pub fn joined(self, later: Self) -> Self {
+        let events = self.events + later.events;
+        // Without an event that could be read, the newest hash is still the one before.
+        let head_hash = if later.read_any { later.head_hash } else { self.head_hash };
+        let (head_id, read_any) = (later.head_id, self.read_any || later.read_any);
+        match self.fault {
+            // Behind the first fault, events are only counted.
+            Some(_) => Self { events, head_id, head_hash, read_any, ..self },
+            None => Self {
+                events,
+                head_hash,
+                read_any,
+                pinned_through: later.pinned_through.max(self.pinned_through),
+                ..later
+            },
+        }
+    }
+
+    /// A walk that goes on behind what an earlier walk over the same events found sound, with the checkpoints
+    /// as they are now.
+    ///
+    /// The earlier checkpoints are taken for what they were then; the caller knows that nobody changed them.
+    #[must_use]
+    pub fn after(sound: &SoundPrefix, pins: Pins) -> Self {
+        let mut verifier = Self::new(pins);
+        verifier.events = sound.events;
+        verifier.head_id = sound.head_id;
+        verifier.head_hash.clone_from(&sound.head_hash);
+        verifier.pinned_through = sound.pinned_through;
+        verifier.next_pin = verifier.pins.partition_point(|pin| pin.event < sound.head_id);
+        // Checkpoints written since, while no event came.
+        if sound.head_id > 0 {
+            verifier.fault = verifier.check_pins(sound.head_id, &sound.head_hash).err();
+        } else {
+            verifier.next_pin = verifier.pins.partition_point(|pin| pin.event <= 0);
         }
         verifier
+    }
+
+    /// What was walked so far, for a later walk to begin behind; none if anything was wrong with it.
+    #[must_use]
+    pub fn sound(&self) -> Option<SoundPrefix> {
+        let cut_off = self.pins.last().is_some_and(|pin| pin.event > self.head_id);
+        if self.fault.is_some() || self.checkpoint_fault.is_some() || cut_off {
+            return None;
+        }
+        Some(SoundPrefix {
+            events: self.events,
+            head_id: self.head_id,
+            head_hash: self.head_hash.clone(),
+            pinned_through: self.pinned_through,
+        })
     }
 
     /// Takes the next event. Behind the first fault, events are only counted.
@@ -65,6 +153,7 @@ impl ChainVerifier {
         self.head_id = row.id;
         self.head_hash.clear();
         self.head_hash.push_str(row.hash);
+        self.read_any = true;
     }
 
     /// Takes an event whose fields are not what the table promises (NULL, another type, invalid UTF-8).
@@ -129,19 +218,19 @@ impl ChainVerifier {
         if row.prev_hash != self.head_hash {
             return Err(at_row(self.broken_link(row.id)));
         }
-        self.check_pins(row)
+        self.check_pins(row.id, row.hash)
     }
 
-    fn check_pins(&mut self, row: &EventRow<'_>) -> Result<(), EventFault> {
-        while let Some(pin) = self.pins.get(self.next_pin).filter(|pin| pin.event <= row.id) {
+    fn check_pins(&mut self, id: i64, hash: &str) -> Result<(), EventFault> {
+        while let Some(pin) = self.pins.get(self.next_pin).filter(|pin| pin.event <= id) {
             let fault = |what: &str| EventFault {
                 id: pin.event,
                 reason: format!("checkpoint {} names {what}", pin.checkpoint),
             };
-            if pin.event < row.id {
+            if pin.event < id {
                 return Err(fault("it, but it is missing and the events behind it were written anew"));
             }
-            if pin.head_hash != row.hash {
+            if pin.head_hash != hash {
                 return Err(fault("another hash for it: the chain up to it was written anew"));
             }
             if pin.sound {

@@ -30,12 +30,13 @@ mod verify;
 
 pub use tools::{ToolLine, ToolsReport};
 
-use crate::config::{self, Profile, Resolved, Settings};
+use crate::config::{self, Profile, RawArgs, Resolved, Settings};
 use crate::doctor::Report;
 use crate::error::{EXIT_OK, StartError};
 use crate::logging;
 use crate::outcome::CallContext;
 use crate::server::Service;
+use crate::spec::model::Serves;
 use crate::sqlite::restore::{Restored, Shown, SnapshotEntry};
 use args::{Cli, Command};
 use clap::Parser;
@@ -231,4 +232,29 @@ fn of_database(resolved: Resolved) -> Result<Resolved, StartError> {
         )));
     }
     Ok(resolved)
+}
+
+/// Gives settings a place where none was given, for a command that looks at no place: settings must have one. Whether
+/// there is a database to look at.
+fn complete_place(
+    raw: &mut RawArgs,
+    profiles: &[Profile],
+    chosen: Option<&str>,
+    environment: impl Fn(&str) -> Option<OsString>,
+) -> bool {
+    let given = |flag: &Option<OsString>, variable| {
+        flag.is_some() || environment(variable).is_some_and(|path| !path.is_empty())
+    };
+    let of_group = |profile: &Profile| profile.serves == Serves::Group && chosen == Some(profile.id.as_str());
+    if profiles.iter().any(of_group) {
+        if !given(&raw.data, "INDELIBLE_DATA") {
+            raw.data = Some("none".into());
+        }
+        return false;
+    }
+    let has_database = given(&raw.db, "INDELIBLE_DB");
+    if !has_database {
+        raw.db = Some("none".into());
+    }
+    has_database
 }

@@ -14,14 +14,10 @@ pub(super) fn policy<P: Program>(
     command: Option<PolicyCommand>,
     json: bool,
 ) -> Result<u8, StartError> {
-    let given = raw.db.is_some() || environment("INDELIBLE_DB").is_some_and(|path| !path.is_empty());
     let mut raw = raw.clone();
-    if !given {
-        // The settings must have one; nobody opens it.
-        raw.db = Some("none".into());
-    }
     let (overlays, profile) = config::overlays(&raw, &environment)?;
     let profiles = program.profiles(&overlays, profile.as_deref())?;
+    let given = super::complete_place(&mut raw, &profiles, profile.as_deref(), &environment);
     let settings = config::resolve(&raw, environment, &profiles)?;
     crate::logging::start(settings.verbosity);
     let question = PolicyQuestion {

@@ -9,7 +9,7 @@ use crate::config::{HttpSettings, Settings};
 use crate::error::{EXIT_OK, StartError};
 use crate::logging::START;
 use crate::server::http::PATH;
-use crate::server::{self, Ending, Service, stdio};
+use crate::server::{self, Ending, Service};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub(super) fn on_stdio<P: Program>(program: &P, settings: &Settings) -> Result<u
                 "this waits for an MCP client; ctrl-c ends it, `indelible demo` shows it at work"
             );
         }
-        let ending = server::serve(service, stdio::input(), stdio::output(), signals.stop).await;
+        let ending = server::serve_stdio(service, signals.stop).await;
         drop(watching);
         ended(ending?)
     })

@@ -83,11 +83,7 @@ pub(super) fn tools<P: Program>(
     });
     let (overlays, profile) = config::overlays(&raw, environment)?;
     let profiles = program.profiles(&overlays, profile.as_deref())?;
-    let has_database = raw.db.is_some() || environment("INDELIBLE_DB").is_some_and(|db| !db.is_empty());
-    if !has_database {
-        // A path for the settings to be complete; nothing looks at it.
-        raw.db = Some("none".into());
-    }
+    let has_database = super::complete_place(&mut raw, &profiles, profile.as_deref(), environment);
     let settings = config::resolve(&raw, environment, &profiles)?;
     logging::start(settings.verbosity);
     let report = runtime::run(program.tools_report(&settings, has_database))?;

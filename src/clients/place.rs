@@ -6,7 +6,6 @@ use crate::error::StartError;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// What became of a file.
@@ -59,7 +58,8 @@ fn write(path: &Path, text: &str, before: Option<&[u8]>) -> std::io::Result<Plac
     name.push(path.file_name().unwrap_or_default());
     name.push(format!(".{}", uuid::Uuid::new_v4().simple()));
     let temporary = Temporary(folder.join(name));
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary.0)?;
+    let mut file =
+        crate::platform::private(OpenOptions::new().write(true).create_new(true)).open(&temporary.0)?;
     file.write_all(text.as_bytes())?;
     let placed = match before {
         None => Placed::Created,

@@ -3,8 +3,6 @@
 //! It is gone with its value, also when the demo fails.
 
 use crate::error::StartError;
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// The folder; removed with all that is in it when dropped.
@@ -17,7 +15,7 @@ impl Folder {
         let unique = uuid::Uuid::new_v4().simple().to_string();
         let name = format!("indelible-demo-{}", unique.get(..8).unwrap_or(&unique));
         let path = std::env::temp_dir().join(name);
-        let made = DirBuilder::new().mode(0o700).create(&path);
+        let made = crate::platform::folders(0o700).create(&path);
         made.map_err(|error| {
             StartError::failure(format!("cannot create the folder `{}`: {error}", path.display()))
         })?;

@@ -5,11 +5,10 @@
 use super::{Finding, State, bytes};
 use crate::clients::quoted_path;
 use crate::config::Settings;
+use crate::platform;
 use crate::sqlite::checkup::companion;
 use crate::sqlite::diagnose;
-use rustix::fs::{Access, access};
 use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// A -wal above this size and larger than the database is worth a word.
@@ -34,7 +33,7 @@ pub(super) fn look(settings: &Settings) -> (Vec<Finding>, bool) {
         findings.extend(folder(settings, path, true));
         return (findings, false);
     };
-    findings.push(permissions(path, &found));
+    findings.extend(platform::mode(&found).map(|mode| permissions(path, mode)));
     findings.extend(owner(&found));
     findings.extend(access_to(settings, path));
     findings.extend(folder(settings, path, is_new));
@@ -48,7 +47,7 @@ pub(super) fn look(settings: &Settings) -> (Vec<Finding>, bool) {
             "the file is empty; the server makes its tables in it at its first start",
         ));
     }
-    let readable = access(path, Access::READ_OK).is_ok();
+    let readable = platform::may_read(path).is_ok();
     (findings, readable && !is_new)
 }
 
@@ -79,8 +78,7 @@ fn absent(settings: &Settings) -> Finding {
     )
 }
 
-fn permissions(path: &Path, found: &Metadata) -> Finding {
-    let mode = found.mode() & 0o7777;
+fn permissions(path: &Path, mode: u32) -> Finding {
     let shown = format!("{mode:04o}");
     let private = format!("chmod 600 {}", quoted_path(path));
     let finding = match mode {
@@ -102,17 +100,17 @@ fn permissions(path: &Path, found: &Metadata) -> Finding {
 }
 
 fn owner(found: &Metadata) -> Option<Finding> {
-    let own = rustix::process::geteuid().as_raw();
-    let text = format!("the file belongs to user {}, this is user {own}", found.uid());
-    (found.uid() != own).then(|| Finding::new(State::Note, "owner", text).with(found.uid()))
+    let (owner, own) = platform::owner_and_self(found)?;
+    let text = format!("the file belongs to user {owner}, this is user {own}");
+    (owner != own).then(|| Finding::new(State::Note, "owner", text).with(owner))
 }
 
 fn access_to(settings: &Settings, path: &Path) -> Option<Finding> {
-    if let Err(error) = access(path, Access::READ_OK) {
+    if let Err(error) = platform::may_read(path) {
         let finding = Finding::new(State::Problem, "access", format!("the file cannot be read: {error}"));
         return Some(finding.advise(format!("chmod u+rw {}, or ask its owner", quoted_path(path))));
     }
-    if settings.read_only || access(path, Access::WRITE_OK).is_ok() {
+    if settings.read_only || platform::may_write(path) {
         return None;
     }
     Some(Finding::from_line(State::Problem, "access", &diagnose::read_only_file(path).message))
@@ -123,7 +121,7 @@ fn folder(settings: &Settings, path: &Path, is_new: bool) -> Option<Finding> {
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = real.ancestors().skip(1).find(|folder| folder.exists())?;
     let shown = folder.to_string_lossy();
-    if access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok() {
+    if platform::may_make_files(folder) {
         return None;
     }
     let finding = match (settings.read_only, is_new) {
@@ -216,7 +214,7 @@ fn file_system(_path: &Path) -> Option<Finding> {
 }
 
 /// For tests of the words.
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 
@@ -234,7 +232,7 @@ mod tests {
         for (mode, state, text) in rows {
             let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
             std::fs::set_permissions(&path, mode).unwrap();
-            let finding = permissions(&path, &path.metadata().unwrap());
+            let finding = permissions(&path, platform::mode(&path.metadata().unwrap()).unwrap());
             assert_eq!((finding.state, finding.text.as_str()), (state, text));
             assert_eq!(finding.advice.is_some(), state != State::Ok);
             let advice = finding.advice.unwrap_or_default();

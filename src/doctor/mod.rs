@@ -7,11 +7,13 @@
 //! - `file`: the file and its folder, before SQLite is asked
 //! - `database`: what SQLite found in it
 //! - `snapshots`: the folder of snapshots
+//! - `sandbox`: how far the system confines workers
 //! - `report`: findings as text and JSON
 
 mod database;
 mod file;
 mod report;
+mod sandbox;
 mod snapshots;
 
 pub use report::{Finding, Report, State};
@@ -34,6 +36,7 @@ pub fn examine(resolved: &Resolved, manifest_sha256: String) -> Report {
         }
     }
     findings.extend(snapshots::look(settings));
+    findings.extend(sandbox::look());
     let policy = policy(resolved, &mut findings);
     Report {
         database: settings.db.to_string_lossy().into_owned(),

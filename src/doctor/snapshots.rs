@@ -5,9 +5,9 @@
 use super::{Finding, State, bytes};
 use crate::clients::quoted_path;
 use crate::config::Settings;
+use crate::platform;
 use crate::sqlite::copy::{FoundSnapshot, SnapshotKind, found};
 use serde_json::json;
-use std::os::unix::fs::MetadataExt;
 
 /// The findings; none for a profile that only reads and has none.
 pub(super) fn look(settings: &Settings) -> Vec<Finding> {
@@ -52,7 +52,7 @@ pub(super) fn look(settings: &Settings) -> Vec<Finding> {
 }
 
 fn open_to_others(settings: &Settings, there: &[FoundSnapshot]) -> Option<Finding> {
-    let folder = std::fs::metadata(&settings.snapshot_dir).ok()?.mode() & 0o777;
+    let folder = platform::mode(&std::fs::metadata(&settings.snapshot_dir).ok()?)? & 0o777;
     let open = there.iter().filter(|snapshot| snapshot.mode & 0o077 != 0).count();
     if folder & 0o077 == 0 || open == 0 {
         return None;

@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 /// The most writes that share a transaction.
 const MOST_AT_ONCE: usize = 512;
@@ -24,6 +24,7 @@ pub struct StateFile {
     writes: mpsc::Sender<Message>,
     writer: Mutex<Option<JoinHandle<()>>>,
     readers: Mutex<Vec<Connection>>,
+    changes: watch::Sender<u64>,
 }
 
 enum Message {
@@ -76,13 +77,30 @@ impl StateFile {
             .map_err(|error| {
                 ToolError::new(ErrorCode::Busy, format!("cannot start a thread: {error}; try again"))
             })?;
-        Ok(Self { path, writes, writer: Mutex::new(Some(writer)), readers: Mutex::default() })
+        Ok(Self {
+            path,
+            writes,
+            writer: Mutex::new(Some(writer)),
+            readers: Mutex::default(),
+            changes: watch::Sender::new(0),
+        })
     }
 
     /// The file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Wakes those who wait for a change.
+    pub fn changed(&self) {
+        self.changes.send_modify(|changes| *changes = changes.wrapping_add(1));
+    }
+
+    /// Tells of every call of [`Self::changed`] from now on.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
     }
 
     /// Runs work in a transaction and answers when it is on the disk. An error rolls back this work alone.

@@ -44,6 +44,12 @@ impl Folder {
         self.path.join("catalog.db")
     }
 
+    /// Where the group's large contents stand; made with the first of them.
+    #[must_use]
+    pub fn blobs(&self, group: &str) -> PathBuf {
+        self.path.join("groups").join(group).join("blobs")
+    }
+
     /// The folder of a primitive, made if it is missing. Both ids are the server's own.
     ///
     /// # Errors
@@ -63,10 +69,6 @@ impl Folder {
 }
 
 /// Makes a folder and those above it, for their owner alone.
-fn private_folder(path: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
+pub(super) fn private_folder(path: &Path) -> std::io::Result<()> {
+    crate::platform::folders(0o700).recursive(true).create(path)
 }

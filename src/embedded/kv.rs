@@ -1,6 +1,7 @@
 //! Keys and values in one table, in the byte order of the keys.
 
 use super::file::StateFile;
+use super::rows::run;
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::state_file::{self, Steps};
 use crate::state::Outcome;
@@ -205,11 +206,6 @@ fn integer(entry: &Entry) -> Outcome<i64> {
             ),
         )
     })
-}
-
-fn run(connection: &Connection, sql: &str, params: impl rusqlite::Params) -> Outcome<usize> {
-    let run = || connection.prepare_cached(sql)?.execute(params);
-    run().map_err(|error| state_file::error(&error))
 }
 
 fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {

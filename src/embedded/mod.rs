@@ -4,20 +4,29 @@
 //! DIR/lock                          held by the one server of the folder
 //! DIR/catalog.db                    groups, primitives
 //! DIR/groups/<group>/<primitive>/main.db
+//! DIR/groups/<group>/blobs/aa/bb/<sha256>
 //! ```
 //!
 //! It knows tables and statements and nothing of tools. Agent-written SQL does not run here.
 //!
 //! # Layout
 //!
+//! - `file_search`: texts in files
 //! - `folder`: where everything stands, and the lock; `file`: one file with its writing thread and its readers
-//! - `catalog`, `kv`: one file per trait of `state`
+//! - `catalog`, `kv`, `queue`, `memory`, `files`, `objects`, `blobs`: one file per trait of `state`; `rows`: how they run statements
 //! - [`Embedded`]: what ties them
 
+mod blobs;
 mod catalog;
 mod file;
+mod file_search;
+mod files;
 mod folder;
 mod kv;
+mod memory;
+mod objects;
+mod queue;
+mod rows;
 
 pub use file::StateFile;
 pub use folder::Folder;
@@ -26,7 +35,11 @@ use crate::error::StartError;
 use crate::state::Outcome;
 use crate::state::catalog::{Catalog, Primitive};
 use crate::state::clock::Clock;
+use crate::state::files::Files;
 use crate::state::kv::Kv;
+use crate::state::memory::Memory;
+use crate::state::objects::Objects;
+use crate::state::queue::Queue;
 use crate::state::store::Store;
 use async_trait::async_trait;
 use std::collections::HashMap;
@@ -81,6 +94,28 @@ impl Store for Embedded {
     async fn kv(&self, primitive: &Primitive) -> Outcome<Arc<dyn Kv>> {
         let file = self.file(primitive, kv::STEPS).await?;
         Ok(Arc::new(kv::SqlKv::new(file, Arc::clone(&self.clock))))
+    }
+
+    async fn queue(&self, primitive: &Primitive) -> Outcome<Arc<dyn Queue>> {
+        let file = self.file(primitive, queue::STEPS).await?;
+        Ok(Arc::new(queue::SqlQueue::new(file, Arc::clone(&self.clock))))
+    }
+
+    async fn memory(&self, primitive: &Primitive) -> Outcome<Arc<dyn Memory>> {
+        let file = self.file(primitive, memory::STEPS).await?;
+        Ok(Arc::new(memory::SqlMemory::new(file, Arc::clone(&self.clock))))
+    }
+
+    async fn files(&self, primitive: &Primitive) -> Outcome<Arc<dyn Files>> {
+        let file = self.file(primitive, files::STEPS).await?;
+        let blobs = blobs::FolderBlobs::new(self.folder.blobs(&primitive.group));
+        Ok(Arc::new(files::SqlFiles::new(file, blobs, Arc::clone(&self.clock))))
+    }
+
+    async fn objects(&self, primitive: &Primitive) -> Outcome<Arc<dyn Objects>> {
+        let file = self.file(primitive, objects::STEPS).await?;
+        let blobs = blobs::FolderBlobs::new(self.folder.blobs(&primitive.group));
+        Ok(Arc::new(objects::SqlObjects::new(file, blobs, Arc::clone(&self.clock))))
     }
 
     async fn close(&self) {

@@ -79,7 +79,11 @@ pub async fn checkpoint(call: &Call<'_>, input: CheckpointInput) -> Result<Reply
 /// # Errors
 /// As the reader says.
 pub async fn verify(call: &Call<'_>, _: VerifyInput) -> Result<Reply, ToolError> {
-    let verdict = call.reader()?.verify(reading(call)).await?;
+    let reader = call.reader()?;
+    let verdict = match &call.core.store {
+        Some(store) => store.verify(reader, reading(call)).await?,
+        None => reader.verify(reading(call)).await?,
+    };
     call.note("ok", verdict.ok);
     Ok(Reply::text(verdict.to_json().to_string(), Some(verdict.events)))
 }
@@ -95,7 +99,11 @@ pub async fn resume(call: &Call<'_>, input: ResumeInput) -> Result<Reply, ToolEr
         call.note("exclude_kinds", exclude_kinds.clone());
     }
     let choice = ResumeChoice { max_events: input.max_events, exclude_kinds, caps: call.caps() };
-    let text = call.reader()?.resume(choice, reading(call)).await?;
+    let reader = call.reader()?;
+    let text = match &call.core.store {
+        Some(store) => store.resume(reader, choice, reading(call)).await?,
+        None => reader.resume(choice, reading(call)).await?,
+    };
     Ok(Reply::text(text, None))
 }
 

@@ -12,6 +12,7 @@ mod noted;
 mod policy;
 pub mod prompts;
 pub mod query;
+mod required;
 pub mod resources;
 pub mod restore;
 pub mod rows;
@@ -20,10 +21,12 @@ pub mod search;
 pub mod snapshot;
 pub mod statement;
 pub mod structured;
+mod together;
 pub mod view;
 mod words;
 
 pub use noted::note_params;
+pub use required::{required_reason, required_text};
 
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
@@ -76,6 +79,8 @@ pub struct Core {
     policy_file: RwLock<Arc<PolicyFile>>,
     /// The digests of manifest and policy that the log knows to be in force; none before the first row.
     marked: Mutex<Option<(String, String)>>,
+    /// Changes that wait for the turn.
+    together: together::Together,
     calls: AtomicU64,
     schema_changes: watch::Sender<u64>,
 }
@@ -102,6 +107,7 @@ impl Core {
             audit_log,
             policy_file: RwLock::new(Arc::new(PolicyFile::none())),
             marked: Mutex::default(),
+            together: together::Together::default(),
             calls: AtomicU64::new(0),
             schema_changes: watch::Sender::new(0),
         }
@@ -221,6 +227,12 @@ impl<'a> Call<'a> {
         Self { format, ..self }
     }
 
+    /// The call's number in this server run, by which its row in the log can be found.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     /// How results look.
     #[must_use]
     pub fn format(&self) -> Format {
@@ -229,12 +241,17 @@ impl<'a> Call<'a> {
 
     /// Notes the statement or pattern for the log.
     pub fn note_query(&self, query: &str) {
-        self.notes().query = Some(shortened(query));
+        self.notes().query = Some(noted::shortened_text(query, MAX_LOGGED_QUERY));
     }
 
-    /// Notes an argument that matters for the log; of one that is very long, as much as of a statement.
+    /// Notes an argument that matters for the log, shortened where it is long.
     pub fn note(&self, name: &str, value: impl Into<Value>) {
-        self.notes().detail.insert(name.to_owned(), noted::bounded(value.into()));
+        self.note_whole(name, noted::shortened(value.into()));
+    }
+
+    /// The same with every byte of it, for what the log is to keep and nothing else does.
+    pub fn note_whole(&self, name: &str, value: impl Into<Value>) {
+        self.notes().detail.insert(name.to_owned(), value.into());
     }
 
     /// The audit row of this call as it stands now.
@@ -273,6 +290,11 @@ impl<'a> Call<'a> {
     pub async fn read(&self, work: Work) -> Result<Answer, ToolError> {
         let attend = LogKeeper { core: self.core, turn: None };
         self.core.pool.read(work, &self.terms(), &attend).await.map_err(|error| self.explain(error))
+    }
+
+    /// Writes the rows that are gathered for the log, as far as that can be done at once.
+    pub(super) async fn write_log(&self) {
+        LogKeeper { core: self.core, turn: None }.write_log().await;
     }
 
     /// Gives work that writes to the writing worker.
@@ -355,17 +377,6 @@ impl Attend for LogKeeper<'_> {
     }
 }
 
-/// A text argument that must say something.
-///
-/// # Errors
-/// When it is blank, naming it.
-pub fn required_text(name: &str, value: &str) -> Result<(), ToolError> {
-    if value.trim().is_empty() {
-        return Err(ToolError::arguments(format!("`{name}` must not be blank: say something in it")));
-    }
-    Ok(())
-}
-
 /// The error for an answer of another kind of work; it means that this program is wrong.
 #[must_use]
 pub fn unexpected_answer() -> ToolError {
@@ -373,10 +384,4 @@ pub fn unexpected_answer() -> ToolError {
         ErrorCode::SqlError,
         "the worker gave an answer of another kind; this is a fault in the server",
     )
-}
-
-/// As much of a text as the log takes.
-fn shortened(text: &str) -> String {
-    let (short, cut) = crate::render::cap_text(text, MAX_LOGGED_QUERY);
-    if cut { format!("{short}...[{} bytes]", text.len()) } else { short }
 }

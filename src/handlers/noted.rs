@@ -2,35 +2,55 @@
 
 use super::{Call, Reply};
 use crate::error::ToolError;
+use crate::render::{boundary_before, cap_text};
 use serde_json::Value;
+
+/// Bytes of one argument that go into the log.
+const MOST: usize = 2000;
 
 /// Parameters go into the log, shortened: they are part of what was done.
 pub fn note_params(call: &Call<'_>, params: Option<&Value>) {
-    const MOST: usize = 2000;
     let Some(params) = params.filter(|params| !params.is_null()) else { return };
     // As far as the log wants it and no further: one parameter may have 60 MB.
     let mut head = Head { bytes: Vec::new(), room: MOST };
     if serde_json::to_writer(&mut head, params).is_ok() {
         call.note("params", params.clone());
     } else {
-        let (short, _) = crate::render::cap_text(String::from_utf8_lossy(&head.bytes).into_owned(), MOST);
+        let (short, _) = cap_text(String::from_utf8_lossy(&head.bytes).into_owned(), MOST);
         call.note("params_cut", short);
     }
 }
 
-/// A value as the log takes it: a text shortened, a list of texts that is longer in all as shortened JSON.
-pub(super) fn bounded(value: Value) -> Value {
+/// An argument as the log takes it: a long text without its end, of a long list the beginning.
+pub(super) fn shortened(value: Value) -> Value {
     match value {
-        Value::String(text) => Value::String(super::shortened(&text)),
+        Value::String(text) => Value::String(shortened_text(&text, MOST)),
         Value::Array(items) => {
-            let texts = items.iter().filter_map(Value::as_str).map(str::len).sum::<usize>();
-            if texts + items.len() <= super::MAX_LOGGED_QUERY {
-                return Value::Array(items);
+            let (count, mut bytes) = (items.len(), 0);
+            let mut kept: Vec<Value> = items
+                .into_iter()
+                .map(shortened)
+                .take_while(|item| {
+                    bytes += item.as_str().map_or(8, str::len) + 3;
+                    bytes <= MOST
+                })
+                .collect();
+            if kept.len() < count {
+                kept.push(Value::String(format!("...[{count} in all]")));
             }
-            Value::String(super::shortened(&Value::Array(items).to_string()))
+            Value::Array(kept)
         }
         other => other,
     }
+}
+
+/// At most `most` bytes of a text, and how many it has in all where some are left out.
+pub(super) fn shortened_text(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let head = text.get(..boundary_before(text, most)).unwrap_or_default();
+    format!("{head}...[{} bytes]", text.len())
 }
 
 /// Takes the first `room` bytes and refuses the rest.

@@ -4,7 +4,8 @@
 //! destructive call compile, then snapshot, then run.
 
 use super::confirm::{Consent, Statement};
-use super::{Call, Reply, note_params, required_text, rows, unexpected_answer};
+use super::{Call, Reply, note_params, required_reason, rows, together, unexpected_answer};
+use crate::audit::AuditRow;
 use crate::error::ToolError;
 use crate::generated::ACTION_WORDS;
 use crate::policy::ActionKind;
@@ -16,7 +17,7 @@ use crate::sqlite::query::Form;
 use crate::sqlite::toll::Toll;
 use crate::sqlite::write::Changed;
 use crate::store::TurnGuard;
-use crate::worker::protocol::{Answer, Work};
+use crate::worker::protocol::{Answer, Grouped, Work};
 use serde_json::Value;
 
 /// The answer to a statement that an IF EXISTS or IF NOT EXISTS leaves nothing to do.
@@ -99,6 +100,15 @@ pub async fn write(call: &Call<'_>, input: WriteInput) -> Result<Reply, ToolErro
     if call.must_ask() {
         return run_if_agreed(call, wanted).await;
     }
+    call.note("call", call.number());
+    if together::fits(&wanted.sql, &wanted.params) {
+        let grouped = wanted.clone().grouped(call);
+        let audit = grouped.audit.clone();
+        if let Some(changed) = call.change_together(grouped).await? {
+            note_change(call, audit, &changed);
+            return Ok(reply(&changed, ""));
+        }
+    }
     let turn = call.turn().await?;
     run(call, wanted, None, &turn).await?.ok_or_else(unexpected_answer)
 }
@@ -112,7 +122,7 @@ pub async fn destroy(call: &Call<'_>, input: DestroyInput) -> Result<Reply, Tool
     call.note_query(&input.query);
     call.note("reason", input.reason.as_str());
     note_params(call, input.params.as_ref());
-    required_text("reason", &input.reason)?;
+    required_reason(&input.reason)?;
     let wanted = Wanted::new(call, input.query, input.params, Some(input.reason))?;
     let turn = call.turn().await?;
     let check = Work::Check { sql: wanted.sql.clone(), params: wanted.params.clone() };
@@ -146,6 +156,18 @@ impl Wanted {
     ) -> Result<Self, ToolError> {
         let shown = if call.must_ask() { given.clone() } else { None };
         Ok(Self { sql, params: Params::from_json(given)?, shown, reason })
+    }
+
+    /// The change as it goes to a worker.
+    fn grouped(self, call: &Call<'_>) -> Grouped {
+        Grouped {
+            sql: self.sql,
+            params: self.params,
+            max_rows: call.limits().max_rows,
+            caps: call.caps(),
+            max_overwrites: max_overwrites(call),
+            audit: call.audit_row(None, None),
+        }
     }
 }
 
@@ -218,27 +240,25 @@ async fn change(
     agreed: Option<Toll>,
     turn: &TurnGuard,
 ) -> Result<Option<Changed>, ToolError> {
-    let mut audit = call.audit_row(None, None);
-    let work = Work::Change {
-        sql: wanted.sql,
-        params: wanted.params,
-        max_rows: call.limits().max_rows,
-        caps: call.caps(),
-        max_overwrites: max_overwrites(call),
-        agreed,
-        audit: audit.clone(),
-    };
+    let Grouped { sql, params, max_rows, caps, max_overwrites, audit } = wanted.grouped(call);
+    let logged = audit.clone();
+    let work = Work::Change { sql, params, max_rows, caps, max_overwrites, agreed, audit };
     match call.write(work, turn).await? {
         Answer::Changed(changed) => {
-            audit.rows = i64::try_from(changed.rows).ok();
-            call.recorded(audit);
-            if changed.structural.as_ref().is_some_and(|(kind, _)| changes_tables(*kind)) {
-                call.core.schema_changed();
-            }
+            note_change(call, logged, &changed);
             Ok(Some(changed))
         }
         Answer::Takes(_) => Ok(None),
         _ => Err(unexpected_answer()),
+    }
+}
+
+/// The change is in the database, and its row with it.
+fn note_change(call: &Call<'_>, mut audit: AuditRow, changed: &Changed) {
+    audit.rows = i64::try_from(changed.rows).ok();
+    call.recorded(audit);
+    if changed.structural.as_ref().is_some_and(|(kind, _)| changes_tables(*kind)) {
+        call.core.schema_changed();
     }
 }
 

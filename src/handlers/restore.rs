@@ -6,17 +6,14 @@
 use super::confirm::Consent;
 use super::fate::Fate;
 use super::snapshot::KEPT_ANYWAY;
-use super::{Call, Reply, required_text};
+use super::{Call, Reply, required_reason, required_text};
 use crate::error::ToolError;
 use crate::policy::Narrowing;
+use crate::render::Cell;
 use crate::render::csv::CsvSink;
 use crate::render::trailer::RowCut;
-use crate::render::{Cell, cap_text};
 use crate::sqlite::restore::{Listing, RestoreRequest, Restored, SnapshotEntry};
 use crate::worker::pool::JobError;
-
-/// Bytes of a name that go into the log.
-const MAX_LOGGED_NAME: usize = 1000;
 
 /// Arguments of [`list`]: none.
 pub struct ListInput {}
@@ -110,10 +107,10 @@ async fn ask(call: &Call<'_>, input: &RestoreInput) -> Result<Option<Reply>, Too
 }
 
 fn note_arguments(call: &Call<'_>, input: &RestoreInput) -> Result<(), ToolError> {
-    call.note("name", cap_text(input.name.as_str(), MAX_LOGGED_NAME).0);
+    call.note("name", input.name.as_str());
     call.note("reason", input.reason.as_str());
     required_text("name", &input.name)?;
-    required_text("reason", &input.reason)
+    required_reason(&input.reason)
 }
 
 /// The same without asking, with what it came to as data: also for a person at the command line, whom no policy file

@@ -16,6 +16,9 @@ pub fn reply(call: &Call<'_>, rows: DatumRows, limit: u64, most: u64) -> Result<
     if rows.more_rows {
         notes.push(format!("more rows exist (limit {limit}, maximum {most})"));
     }
+    if rows.columns_left_out > 0 {
+        notes.push(format!("{} more columns not shown", rows.columns_left_out));
+    }
     if rows.bytes_cut {
         notes.push(format!("cut at {} bytes", settings.max_result_bytes));
     }

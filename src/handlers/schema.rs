@@ -34,6 +34,10 @@ pub struct GetSchemaInput {
 /// As the worker says.
 pub async fn list_tables(call: &Call<'_>, input: ListTablesInput) -> Result<Reply, ToolError> {
     call.note("include_row_counts", input.include_row_counts);
+    if input.include_row_counts {
+        // query_log is counted, too.
+        call.write_log().await;
+    }
     match call.read(Work::Tables { counts: input.include_row_counts }).await? {
         Answer::Tables(tables) => match call.format() {
             Format::Csv => Ok(tables_as_csv(&tables, call.caps())),

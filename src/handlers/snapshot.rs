@@ -3,7 +3,7 @@
 //! The copy is made by a process of its own (`sqlite/copy`): closing any descriptor of a database file
 //! drops that process's SQLite locks on it (<https://sqlite.org/howtocorrupt.html>).
 
-use super::{Call, Reply, required_text};
+use super::{Call, Reply, required_reason};
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::copy::{SnapshotDone, SnapshotKind, SnapshotRequest};
 
@@ -23,7 +23,7 @@ pub struct TakeInput {
 /// A blank reason; what keeps the snapshot from being made.
 pub async fn take(call: &Call<'_>, input: TakeInput) -> Result<Reply, ToolError> {
     call.note("reason", input.reason.as_str());
-    required_text("reason", &input.reason)?;
+    required_reason(&input.reason)?;
     let _turn = call.turn().await?;
     let done = call.snapshot(SnapshotKind::Manual).await?;
     let path = done.path.display().to_string();

@@ -4,12 +4,16 @@
 use super::rows::structured;
 use super::{Call, Reply};
 use crate::error::ToolError;
-use crate::render::markdown;
+use crate::render::datum::text_width;
+use crate::render::{cut_text, markdown};
 use crate::results::{
     ColumnDetail, ForeignKeyDetail, IndexDetail, TableDetail, TableList, TableSummary, Truncated,
 };
 use crate::sqlite::introspect::{TableDescription, TableEntry};
 use serde_json::{Value, json};
+
+/// Bytes of an entry of list_tables besides its name.
+const ENTRY_BYTES: usize = 60;
 
 /// Tables and views with their column counts.
 ///
@@ -20,7 +24,7 @@ pub fn tables(call: &Call<'_>, entries: Vec<TableEntry>) -> Result<Reply, ToolEr
     let mut list = TableList { tables: Vec::new(), truncated: None };
     let mut bytes = 0;
     for entry in entries {
-        bytes += entry.name.len() + 50;
+        bytes += text_width(&entry.name) + ENTRY_BYTES;
         if bytes > most {
             list.truncated = Some(Truncated::MaxOutputBytes);
             break;
@@ -48,7 +52,8 @@ pub fn tables(call: &Call<'_>, entries: Vec<TableEntry>) -> Result<Reply, ToolEr
 /// None that an agent can cause.
 pub fn description(call: &Call<'_>, table: TableDescription) -> Result<Reply, ToolError> {
     let most = call.caps().max_result_bytes;
-    let detail = table_detail(table).within(most);
+    let mut detail = table_detail(table).within(most);
+    detail.name = cut_text(&detail.name, call.caps().max_cell_chars);
     let mut text = description_text(&detail);
     if detail.truncated.is_some() {
         text.push_str(&format!("\ncut at {most} bytes"));

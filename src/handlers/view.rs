@@ -4,6 +4,7 @@
 
 use super::{Call, Reply, unexpected_answer};
 use crate::error::ToolError;
+use crate::render::one_line;
 use crate::worker::protocol::{Answer, Work};
 
 /// Characters of a view's name.
@@ -52,13 +53,14 @@ pub async fn create(call: &Call<'_>, input: CreateInput) -> Result<Reply, ToolEr
     match call.write(work, &turn).await? {
         Answer::ViewCreated(view) => {
             if let Some(old) = &view.replaced {
-                call.note("replaced", old.as_str());
+                call.note_whole("replaced", old.as_str());
                 audit.detail = call.audit_row(Some(0), None).detail;
             }
             call.recorded(audit);
             call.core.schema_changed();
             let done = if view.replaced.is_some() { "replaced" } else { "created" };
-            let text = format!("ok: view {} {done} with columns {}", input.name, view.columns.join(", "));
+            let columns: Vec<String> = view.columns.iter().map(|name| one_line(name, 200)).collect();
+            let text = format!("ok: view {} {done} with columns {}", input.name, columns.join(", "));
             let text = crate::render::cap_block(text, call.caps().max_result_bytes);
             Ok(Reply::text(text, Some(0)))
         }

@@ -3,7 +3,7 @@
 //! The build's limits, reported at the overlay's entry that broke them.
 
 use super::{Effective, Part, Site};
-use crate::spec::check::{DESCRIPTION_CHARS, TOOLS_LIST_BYTES};
+use crate::spec::check::{DESCRIPTION_CHARS, list_budget};
 use crate::spec::descriptor::{Context, Renderer};
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::model::{Format, ProfileSpec, ToolSpec};
@@ -65,7 +65,8 @@ fn check_profile(effective: &Effective, profile: &ProfileSpec) -> Vec<Diagnostic
         let context = Context::new(&settings, &active, read_only);
         let renderer = Renderer::new(&context);
         if let Err(message) = renderer.text(&profile.instructions) {
-            found.push(top(effective, format!("instructions of profile `{}`: {message}", profile.id)));
+            let message = format!("instructions of profile `{}`: {message}", profile.id);
+            found.push(effective.diagnostic(&profile.id, &[Part::Instructions], message));
         }
         found.extend(budgets(effective, &renderer, profile, &tools));
         if !found.is_empty() {
@@ -103,9 +104,10 @@ fn budgets(
         }
     }
     let bytes = json!({ "tools": descriptors }).to_string().len();
-    if found.is_empty() && bytes > TOOLS_LIST_BYTES {
+    let most = list_budget(profile);
+    if found.is_empty() && bytes > most {
         let message = format!(
-            "tools/list of profile `{}` is {bytes} bytes of compact JSON, above {TOOLS_LIST_BYTES}; shorten words or hide tools",
+            "tools/list of profile `{}` is {bytes} bytes of compact JSON, above {most}; shorten words or hide tools",
             profile.id
         );
         found.push(top(effective, message));

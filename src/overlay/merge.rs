@@ -11,7 +11,7 @@ use crate::spec::diagnostic::{Diagnostic, suggestion};
 use crate::spec::environment::expand;
 use crate::spec::load::load;
 use crate::spec::model::{Manifest, ProfileSpec, ToolSpec};
-use crate::spec::position::{Path, Positions};
+use crate::spec::position::{Path, Positions, TOP};
 use crate::spec::report::Report;
 use crate::spec::settings::SurfaceSettings;
 use crate::spec::shape::Shape;
@@ -79,11 +79,17 @@ pub fn merge(
         merge.mask(served);
     }
     found.extend(reports.into_iter().flat_map(|report| report.diagnostics));
-    if found.is_empty() {
-        let mut profiles = std::mem::take(&mut merge.touched);
-        profiles.extend(served.clone());
-        found.extend(check::check(&mut merge.effective, &profiles, served.as_deref()));
-    }
+    let mut profiles = std::mem::take(&mut merge.touched);
+    profiles.extend(served.clone());
+    let whole = check::check(&mut merge.effective, &profiles, served.as_deref());
+    // Of what is wrong already, no more is said.
+    let told = |later: &Diagnostic| {
+        found.iter().any(|found: &Diagnostic| found.file == later.file && found.position == later.position)
+    };
+    let sound = found.is_empty();
+    let whole: Vec<Diagnostic> =
+        whole.into_iter().filter(|later| sound || later.position != TOP && !told(later)).collect();
+    found.extend(whole);
     found.sort();
     found.dedup();
     if found.is_empty() { Ok(merge.effective) } else { Err(found) }
@@ -123,12 +129,26 @@ impl Merge {
             let at = path.index(index);
             if let Some(made) = profile::make(report, raw, &at, self.manifest()) {
                 self.touched.push(made.id.clone());
+                self.note_instructions(file, &made.id, raw.instructions.as_ref(), &at);
                 match self.effective.manifest.profiles.iter_mut().find(|known| known.id == made.id) {
                     Some(known) => *known = made,
                     None => self.effective.manifest.profiles.push(made),
                 }
             }
         }
+    }
+
+    /// Where a mistake in a profile's instructions stands, should one be found in the whole.
+    fn note_instructions(
+        &mut self,
+        file: &Parsed<'_>,
+        profile: &str,
+        raw: Option<&RawInstructions>,
+        path: &Path,
+    ) {
+        let Some(raw) = raw else { return };
+        let key = if raw.append.is_some() { "append" } else { "replace" };
+        self.note(file, profile, Part::Instructions, &path.key("instructions").key(key));
     }
 
     fn new_tools(&mut self, file: &Parsed<'_>, report: &mut Report<'_>, served: Option<&str>) {
@@ -248,6 +268,7 @@ impl Merge {
         let ids = targets.iter().enumerate();
         let ids = ids.filter_map(|(index, id)| Some((id.as_deref()?, path.index(index).key("tool"))));
         report.unique("tool", ids);
+        self.note_instructions(file, served, file.raw.instructions.as_ref(), &Path::root());
         if let Some(raw) = &file.raw.instructions {
             let at = Path::root().key("instructions");
             if let Some(profile) = self.served_mut(served) {

@@ -49,7 +49,7 @@ pub struct Site {
     pub position: Position,
 }
 
-/// What of a tool an overlay said something about.
+/// What of a tool, or of a profile, an overlay said something about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Part {
     Entry,
@@ -57,6 +57,7 @@ pub(crate) enum Part {
     Words,
     Params,
     Statement,
+    Instructions,
 }
 
 /// The manifest with all overlays over it.
@@ -173,27 +174,24 @@ pub fn is_file(path: &Path) -> bool {
 pub fn exposed<'p>(paths: &'p [PathBuf], database: &Path) -> Vec<&'p PathBuf> {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     let Some(folder) = database.parent().and_then(real) else { return Vec::new() };
-    let inside = |path: &&PathBuf| real(path).is_some_and(|path| path.starts_with(&folder)) && writable(path);
+    let inside = |path: &&PathBuf| {
+        real(path).is_some_and(|path| path.starts_with(&folder)) && crate::platform::may_write(path)
+    };
     paths.iter().filter(inside).collect()
 }
 
-#[cfg(unix)]
-fn writable(path: &Path) -> bool {
-    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
-}
-
-#[cfg(not(unix))]
-fn writable(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|metadata| !metadata.permissions().readonly())
-}
-
-fn text(path: &Path) -> Result<String, String> {
+/// The text of a file that somebody wrote by hand.
+///
+/// # Errors
+///
+/// Why it cannot be read, or is none.
+pub fn text(path: &Path) -> Result<String, String> {
     use std::io::Read;
     let file = std::fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
     let mut bytes = Vec::new();
     file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MOST_BYTES {
-        return Err(format!("longer than {MOST_BYTES} bytes, so it is no overlay file"));
+        return Err(format!("longer than {MOST_BYTES} bytes, so nobody wrote it by hand"));
     }
     String::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned())
 }

@@ -224,6 +224,13 @@ impl Bounds {
             ActionKind::Pragma if self.narrowing.refuses_pragma(policy.id, &name()) => {
                 return Err(Refusal::NarrowedPragma { name: name() });
             }
+            // As a table-valued function it is heard of only while the statement runs. FTS5 asks for the data version
+            // at every search.
+            ActionKind::Pragma
+                if self.narrowing.refuses(policy.id, ActionKind::Pragma) && name() != "data_version" =>
+            {
+                return Err(Refusal::Narrowed { kind: ActionKind::Pragma, through: None });
+            }
             ActionKind::CreateTable | ActionKind::CreateView | ActionKind::CreateVtable => {
                 // A table that is not there yet would be hidden the moment it is.
                 let hides = |object: &str| {

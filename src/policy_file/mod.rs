@@ -13,6 +13,8 @@ pub mod report;
 use crate::config::Settings;
 use crate::error::StartError;
 use crate::generated::{POLICIES, POLICY_SHA256};
+use crate::overlay;
+use crate::platform;
 use crate::policy::narrowing::LowerLimits;
 use crate::policy::{ConnectionKind, Narrowing};
 use crate::spec::check_narrowing::{Ground, GroundLimits, GroundPolicy, check_narrowing};
@@ -67,9 +69,8 @@ impl PolicyFile {
 /// status 2.
 pub fn load(settings: &Settings) -> Result<PolicyFile, StartError> {
     let Some(path) = &settings.policy else { return Ok(PolicyFile::none()) };
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        StartError::usage(format!("the policy file `{}` cannot be read: {error}", path.display()))
-    })?;
+    let text = overlay::text(path)
+        .map_err(|why| StartError::usage(format!("the policy file `{}` {why}", path.display())))?;
     let environment = |name: &str| std::env::var(name).ok();
     let narrowing = check_narrowing(&path.display().to_string(), &text, &ground(settings)?, &environment)
         .map_err(StartError::lines)?;
@@ -96,16 +97,7 @@ pub fn warning(settings: &Settings) -> Option<String> {
 
 /// Whether the file, or its folder, in which it could be replaced, may be written.
 fn is_writable(path: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use rustix::fs::{Access, access};
-        let replaced = path.parent().is_some_and(|folder| access(folder, Access::WRITE_OK).is_ok());
-        access(path, Access::WRITE_OK).is_ok() || replaced
-    }
-    #[cfg(not(unix))]
-    {
-        std::fs::metadata(path).is_ok_and(|data| !data.permissions().readonly())
-    }
+    platform::may_write(path) || path.parent().is_some_and(platform::may_make_files)
 }
 
 fn ground(settings: &Settings) -> Result<Ground, StartError> {

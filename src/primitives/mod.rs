@@ -4,7 +4,12 @@
 //! SQL and names no protocol. One file per type of primitive, bound to tools.yaml by the generated dispatch.
 
 pub mod catalog;
+mod content;
+pub mod files;
 pub mod kv;
+pub mod memory;
+pub mod queue;
+pub mod storage;
 
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
@@ -158,6 +163,11 @@ impl GroupServer {
             ..AuditRow::default()
         });
     }
+}
+
+/// Six characters that tell copies apart.
+fn short_id() -> String {
+    uuid::Uuid::new_v4().simple().to_string().chars().take(6).collect()
 }
 
 fn outcome(result: Result<Reply, ToolError>) -> Outcome {

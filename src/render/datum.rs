@@ -51,9 +51,15 @@ impl Datum {
             // A sign, and quotes where it is shown as a string.
             Self::Integer(number) => 4 + number.unsigned_abs().checked_ilog10().unwrap_or(0) as usize,
             Self::Real(_) => 24,
-            Self::Text(text) => text.chars().map(char_width).sum::<usize>() + 2,
+            Self::Text(text) => text_width(text),
         }
     }
+}
+
+/// How many bytes a text takes in a result at most, as JSON and as Markdown.
+#[must_use]
+pub fn text_width(text: &str) -> usize {
+    text.chars().map(char_width).sum::<usize>() + 2
 }
 
 /// What stands behind a text of which characters were left out.
@@ -77,6 +83,8 @@ fn char_width(c: char) -> usize {
 pub struct DatumRows {
     /// Column names; a name may repeat.
     pub columns: Vec<String>,
+    /// Columns behind them that the cap on bytes left no room for.
+    pub columns_left_out: usize,
     /// Rows beside them.
     pub rows: Vec<Vec<Datum>>,
     /// More rows exist than were asked for.
@@ -102,32 +110,44 @@ pub struct DatumSink {
 }
 
 impl DatumSink {
-    /// A sink for these columns. Names count towards the bytes and are cut as cells are.
+    /// A sink for these columns. Names count towards the bytes and are cut as cells are; those that do not fit
+    /// into half the bytes are left out, with what stands below them.
     #[must_use]
     pub fn new(columns: Vec<String>, caps: Caps) -> Self {
-        let share = share(caps.max_result_bytes, columns.len());
+        let room = caps.max_result_bytes / 2;
         let mut result = DatumRows::default();
         let mut bytes = 0;
-        for name in columns {
+        for name in &columns {
             let mut shown = Datum::counted(Cell::Text(name.as_bytes()), caps.max_cell_chars);
-            shorten(&mut shown, share);
+            if result.columns.is_empty() {
+                shorten(&mut shown, share(room, 1));
+            }
             // Below each name stands a rule.
-            bytes += shown.0.width() + BETWEEN + 6;
+            let needed = shown.0.width() + BETWEEN + 6;
+            if bytes + needed > room && !result.columns.is_empty() {
+                break;
+            }
+            bytes += needed;
             result.cells_cut += u64::from(shown.1 > 0);
             result.columns.push(match shown.0 {
                 Datum::Text(text) => text,
-                _ => name,
+                _ => String::new(),
             });
         }
+        result.columns_left_out = columns.len() - result.columns.len();
+        result.bytes_cut = result.columns_left_out > 0;
         Self { caps, result, row: Vec::new(), bytes, full: false }
     }
 
     /// Adds a cell to the row under way.
     pub fn cell(&mut self, value: Cell<'_>) {
-        self.row.push(Datum::counted(value, self.caps.max_cell_chars));
+        if self.row.len() < self.result.columns.len() {
+            self.row.push(Datum::counted(value, self.caps.max_cell_chars));
+        }
     }
 
-    /// Ends the row. One that does not fit is left out, but for the first, whose cells are cut to fit.
+    /// Ends the row. One that does not fit is left out, but for the first, whose cells are cut to fit; where
+    /// even that is not enough, the last columns are left out.
     pub fn end_row(&mut self) -> Flow {
         let mut row = std::mem::take(&mut self.row);
         let width = |row: &[(Datum, usize)]| {
@@ -146,6 +166,12 @@ impl DatumSink {
                 shorten(cell, share);
             }
             needed = width(&row);
+            while needed > left && row.len() > 1 {
+                row.pop();
+                self.result.columns.pop();
+                self.result.columns_left_out += 1;
+                needed = width(&row);
+            }
         }
         self.bytes += needed;
         self.result.cells_cut += row.iter().map(|(_, left_out)| u64::from(*left_out > 0)).sum::<u64>();

@@ -11,7 +11,8 @@ pub mod trailer;
 pub use cell::{write_cell, write_field};
 pub use csv::{CsvSink, Flow, Rendered};
 pub use datum::{Datum, DatumRows, DatumSink};
-pub use trailer::{RowCut, cap_block, cap_text, one_line};
+pub(crate) use trailer::boundary_before;
+pub use trailer::{RowCut, cap_block, cap_text, cut_text, one_line};
 
 use serde::{Deserialize, Serialize};
 

@@ -88,6 +88,17 @@ pub fn cap_block(text: impl Into<String>, max_bytes: usize) -> String {
     text
 }
 
+/// A text cut to `max_chars` characters as `...[+N chars]`.
+#[must_use]
+pub fn cut_text(text: &str, max_chars: usize) -> String {
+    let shown = shown(text.as_bytes(), max_chars);
+    let mut cut = shown.text.into_owned();
+    if shown.left_out > 0 {
+        write_formatted(&mut cut, format_args!("...[+{} chars]", shown.left_out));
+    }
+    cut
+}
+
 /// A text on one line: control characters and line separators escaped as in JSON (`\n`, `\u001b`), cut to
 /// `max_chars` characters as `...[+N chars]`.
 #[must_use]

@@ -8,6 +8,10 @@ use crate::error::ToolError;
 use crate::render::one_line;
 use regex::bytes::{Regex, RegexBuilder};
 
+/// Bytes of a regex. Until it is compiled, and then found too large, each of its classes takes kilobytes.
+const REGEX_BYTES: usize = 8 << 10;
+/// Bytes of a fixed string, which has no classes.
+const FIXED_BYTES: usize = 32 << 10;
 /// Bytes a compiled pattern may take: some thirty `\w` in a row, or a fixed string of 30 kB.
 const COMPILED_BYTES: usize = 2 << 20;
 /// Bytes of cache the lazy automaton may take while it searches.
@@ -32,6 +36,13 @@ impl Pattern {
             return Err(ToolError::arguments(
                 "`pattern` is empty: give a regex, or a text with `fixed_strings`",
             ));
+        }
+        let most = if fixed_strings { FIXED_BYTES } else { REGEX_BYTES };
+        if pattern.len() > most {
+            return Err(ToolError::arguments(format!(
+                "`pattern` is {} bytes long, but at most {most} are searched for; shorten it",
+                pattern.len()
+            )));
         }
         let escaped = fixed_strings.then(|| regex::escape(pattern));
         RegexBuilder::new(escaped.as_deref().unwrap_or(pattern))

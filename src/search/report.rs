@@ -2,7 +2,7 @@
 //!
 //! It renders and counts. It does not decide when to stop searching.
 
-use super::Pattern;
+use super::{Found, Pattern};
 use crate::render::{Caps, Cell, CsvSink, Rendered, write_cell};
 
 /// Collects matches as `key,column,snippet`.
@@ -66,6 +66,20 @@ impl SearchReport {
         }
         if self.sink.rows() < self.limit && !self.sink.is_full() {
             self.show(key, column, &snippet);
+        }
+    }
+
+    /// Takes what was found in the rows behind those so far, in these columns.
+    pub fn take(&mut self, found: Found, columns: &[String]) {
+        self.candidates += found.candidates;
+        self.matching_rows += found.matching_rows;
+        self.matching_values += found.matching_values;
+        for matched in found.kept {
+            if self.sink.rows() >= self.limit || self.sink.is_full() {
+                break;
+            }
+            let column = columns.get(matched.column).map(String::as_str).unwrap_or_default();
+            self.show(&[Cell::Integer(matched.rowid)], column, &matched.snippet);
         }
     }
 

@@ -25,10 +25,13 @@ struct Book {
     requests: HashMap<RequestId, Entry>,
     batches: HashMap<BatchKey, Batch>,
     next_batch: BatchKey,
+    /// Of all requests.
+    bytes: usize,
 }
 
 struct Entry {
     phase: Phase,
+    bytes: usize,
     batch: Option<BatchKey>,
 }
 
@@ -53,13 +56,24 @@ impl Flight {
         self.book().requests.len()
     }
 
-    /// Enters a request; false when its id is under way already.
-    pub(super) fn enter(&self, id: &RequestId, batch: Option<BatchKey>) -> bool {
+    /// Whether a request with this id is under way.
+    pub(super) fn knows(&self, id: &RequestId) -> bool {
+        self.book().requests.contains_key(id)
+    }
+
+    /// How many bytes of input the requests under way came as.
+    pub(super) fn bytes(&self) -> usize {
+        self.book().bytes
+    }
+
+    /// Enters a request that came as so many bytes; false when its id is under way already.
+    pub(super) fn enter(&self, id: &RequestId, batch: Option<BatchKey>, bytes: usize) -> bool {
         let mut book = self.book();
         if book.requests.contains_key(id) {
             return false;
         }
-        book.requests.insert(id.clone(), Entry { phase: Phase::Running, batch });
+        book.requests.insert(id.clone(), Entry { phase: Phase::Running, bytes, batch });
+        book.bytes += bytes;
         true
     }
 
@@ -69,7 +83,7 @@ impl Flight {
         match book.requests.get_mut(id) {
             Some(entry) if entry.phase == Phase::Running => entry.phase = Phase::Answering,
             Some(entry) if entry.phase == Phase::Cancelled => {
-                book.requests.remove(id);
+                book.remove(id);
                 self.changed.notify_one();
             }
             _ => {}
@@ -85,7 +99,7 @@ impl Flight {
         if entry.phase == Phase::Running {
             entry.phase = Phase::Cancelled;
         } else if entry.phase == Phase::Answering {
-            book.requests.remove(id);
+            book.remove(id);
             self.changed.notify_one();
         }
         book.settle(batch?, None)
@@ -95,7 +109,7 @@ impl Flight {
     /// batch it completes, or nothing yet.
     pub(super) fn answered(&self, id: &RequestId, answer: Vec<u8>) -> Option<Vec<u8>> {
         let mut book = self.book();
-        let batch = book.requests.remove(id).and_then(|entry| entry.batch);
+        let batch = book.remove(id).and_then(|entry| entry.batch);
         self.changed.notify_one();
         match batch {
             Some(batch) => book.settle(batch, Some(answer)),
@@ -124,6 +138,12 @@ impl Flight {
 }
 
 impl Book {
+    fn remove(&mut self, id: &RequestId) -> Option<Entry> {
+        let entry = self.requests.remove(id)?;
+        self.bytes = self.bytes.saturating_sub(entry.bytes);
+        Some(entry)
+    }
+
     fn settle(&mut self, key: BatchKey, answer: Option<Vec<u8>>) -> Option<Vec<u8>> {
         let batch = self.batches.get_mut(&key)?;
         batch.open = batch.open.saturating_sub(1);
@@ -153,22 +173,22 @@ mod tests {
     #[test]
     fn an_id_is_free_again_after_its_answer() {
         let flight = Flight::default();
-        assert!(flight.enter(&id(1), None));
-        assert!(!flight.enter(&id(1), None));
+        assert!(flight.enter(&id(1), None, 10));
+        assert!(!flight.enter(&id(1), None, 10));
         flight.finished(&id(1));
-        assert!(!flight.enter(&id(1), None));
+        assert!(!flight.enter(&id(1), None, 10));
         assert_eq!(flight.answered(&id(1), b"x".to_vec()), Some(b"x".to_vec()));
-        assert!(flight.enter(&id(1), None));
+        assert!(flight.enter(&id(1), None, 10));
     }
 
     #[test]
     fn a_cancelled_id_stays_taken_until_its_handler_is_done() {
         let flight = Flight::default();
-        assert!(flight.enter(&id(1), None));
+        assert!(flight.enter(&id(1), None, 10));
         assert_eq!(flight.cancelled(&id(1)), None);
-        assert!(!flight.enter(&id(1), None));
+        assert!(!flight.enter(&id(1), None, 10));
         flight.finished(&id(1));
-        assert!(flight.enter(&id(1), None));
+        assert!(flight.enter(&id(1), None, 10));
         flight.finished(&id(1));
         flight.cancelled(&id(1));
         assert_eq!(flight.len(), 0);
@@ -179,14 +199,14 @@ mod tests {
         let flight = Flight::default();
         let batch = flight.open_batch(4);
         for number in 1..=3 {
-            assert!(flight.enter(&id(number), Some(batch)));
+            assert!(flight.enter(&id(number), Some(batch), 10));
         }
         assert_eq!(flight.answered_in_batch(batch, b"e".to_vec()), None);
         assert_eq!(flight.answered(&id(2), b"2".to_vec()), None);
         assert_eq!(flight.cancelled(&id(1)), None);
         assert_eq!(flight.answered(&id(3), b"3".to_vec()), Some(b"[e,2,3]".to_vec()));
         let batch = flight.open_batch(1);
-        assert!(flight.enter(&id(9), Some(batch)));
+        assert!(flight.enter(&id(9), Some(batch), 10));
         assert_eq!(flight.cancelled(&id(9)), None);
     }
 }

@@ -128,7 +128,8 @@ impl<S: Service> Handler<S> {
     }
 
     fn no_method(&self, method: &str) -> ErrorData {
-        let words = format!("no method `{method}`; this server has {}", self.methods().join(", "));
+        let has = self.methods().join(", ");
+        let words = format!("no method `{}`; this server has {has}", offers::shown(method));
         ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words, None)
     }
 
@@ -144,7 +145,7 @@ impl<S: Service> Handler<S> {
 
     fn unknown_tool(&self, name: &str) -> ErrorData {
         let names: Vec<String> = self.tools().0.iter().map(|tool| format!("`{}`", tool.name)).collect();
-        let words = format!("unknown tool `{name}`; the tools are {}", names.join(", "));
+        let words = format!("unknown tool `{}`; the tools are {}", offers::shown(name), names.join(", "));
         ErrorData::invalid_params(words, None)
     }
 

@@ -20,6 +20,8 @@ pub(super) enum Line {
     Whole(Vec<u8>),
     /// A line longer than the limit. Reported when the limit is passed; the rest of it is skipped.
     TooLong,
+    /// The next line is longer than the caller takes now. What was read of it is kept.
+    Held,
     /// The stream is over.
     End,
 }
@@ -39,8 +41,9 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self { reader, line: Vec::new(), skipping: false, limit }
     }
 
-    /// The next line. A stream that fails is over: nobody is left to tell.
-    pub(super) async fn next(&mut self) -> Line {
+    /// The next line, if it has no more than about `most` bytes. A stream that fails is over: nobody is left
+    /// to tell.
+    pub(super) async fn next(&mut self, most: usize) -> Line {
         loop {
             let chunk = match self.reader.fill_buf().await {
                 Ok(chunk) => chunk,
@@ -57,6 +60,9 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             let newline = chunk.iter().position(|byte| *byte == b'\n');
             let part = chunk.get(..newline.unwrap_or(chunk.len())).unwrap_or_default();
             let consumed = part.len() + usize::from(newline.is_some());
+            if newline.is_none() && !self.skipping && self.line.len() + part.len() > most {
+                return Line::Held;
+            }
             let too_long = !self.skipping && self.line.len() + part.len() > self.limit;
             if too_long {
                 self.line = Vec::new();
@@ -92,7 +98,7 @@ mod tests {
         let mut lines = Lines::new(input, limit);
         let mut found = Vec::new();
         loop {
-            let line = lines.next().await;
+            let line = lines.next(usize::MAX).await;
             if line == Line::End {
                 return found;
             }
@@ -119,6 +125,21 @@ mod tests {
         for (input, expected) in rows {
             assert_eq!(&all(input.as_bytes(), 5).await, expected, "{input:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_long_line_is_held_without_a_loss() {
+        let long = vec![b'x'; 3 * CHUNK_BYTES + 1];
+        let mut input = b"a\n".to_vec();
+        input.extend_from_slice(&long);
+        input.push(b'\n');
+        let mut lines = Lines::new(input.as_slice(), MAX_LINE_BYTES);
+        assert_eq!(lines.next(CHUNK_BYTES).await, whole("a"));
+        assert_eq!(lines.next(CHUNK_BYTES).await, Line::Held);
+        assert_eq!(lines.next(CHUNK_BYTES).await, Line::Held);
+        assert_eq!(lines.next(2 * CHUNK_BYTES).await, Line::Held);
+        assert_eq!(lines.next(usize::MAX).await, Line::Whole(long));
+        assert_eq!(lines.next(CHUNK_BYTES).await, Line::End);
     }
 
     #[tokio::test]

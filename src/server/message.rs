@@ -4,6 +4,7 @@
 //! Sources: JSON-RPC 2.0 (<https://www.jsonrpc.org/specification>), MCP's base protocol
 //! (<https://modelcontextprotocol.io/specification/2025-11-25/basic>).
 
+use crate::surface::values;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest,
     JsonRpcMessage, RequestId, RequestMetaObject,
@@ -19,6 +20,10 @@ pub(super) const INVALID_PARAMS: i64 = -32602;
 
 /// The most messages one batch may hold. Their answers are gathered before they are sent.
 pub(super) const MAX_BATCH_MESSAGES: usize = 1000;
+
+/// The most bytes of a message other than tools/call: the library reads those by trial and error over all
+/// methods, and copies them each time.
+const MAX_OTHER_BYTES: usize = 1 << 20;
 
 /// An error answer that the transport gives itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +62,8 @@ pub(super) enum Parsed {
 pub(super) enum Message {
     /// A request to be answered.
     Request(RequestId, Box<ClientRequest>),
+    /// A ping that asks for nothing else.
+    Ping(RequestId),
     /// A notification, or an answer to a request of the server's: neither is answered.
     Passing(Box<ClientJsonRpcMessage>),
     /// Something that is answered with an error.
@@ -72,6 +79,10 @@ pub(super) fn parse(line: &[u8]) -> Parsed {
         return Parsed::Nothing;
     }
     let refused = |code, message: &str| Parsed::One(Message::Refused(Refusal::new(None, code, message)));
+    if values::too_many(line) {
+        let rule = format!("a line may hold {} values; bind large data as one value", values::MAX_VALUES);
+        return Parsed::One(Message::Refused(Refusal::new(id_alone(line), INVALID_REQUEST, rule)));
+    }
     match serde_json::from_slice::<Value>(line) {
         // The library's own words name the place and never quote the line.
         Err(error) => refused(PARSE_ERROR, &format!("the line is not valid JSON: {error}")),
@@ -83,8 +94,62 @@ pub(super) fn parse(line: &[u8]) -> Parsed {
             refused(INVALID_REQUEST, &rule)
         }
         Ok(Value::Array(messages)) => Parsed::Batch(messages),
+        Ok(value) if line.len() > MAX_OTHER_BYTES && !is_tool_call(&value) => {
+            Parsed::One(too_long_for_its_method(&value))
+        }
         Ok(value) => Parsed::One(message(value)),
     }
+}
+
+/// The id of a message of which nothing else is to be read.
+fn id_alone(line: &[u8]) -> Option<RequestId> {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        id: Id,
+    }
+    serde_json::from_slice::<Head>(line).ok().and_then(|head| head.id.0)
+}
+
+/// A string or a whole number; anything else is passed over.
+struct Id(Option<RequestId>);
+
+impl<'de> serde::Deserialize<'de> for Id {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Id;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an id")
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Id, E> {
+                Ok(Id(Some(RequestId::Number(number))))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Id, E> {
+                Ok(Id(i64::try_from(number).ok().map(RequestId::Number)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Id, E> {
+                Ok(Id(Some(RequestId::String(text.into()))))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+fn is_tool_call(value: &Value) -> bool {
+    value.get("method").and_then(Value::as_str) == Some("tools/call")
+}
+
+fn too_long_for_its_method(value: &Value) -> Message {
+    if value.get("id").is_none() || value.get("method").is_none() {
+        return Message::Ignored;
+    }
+    let id = value.get("id").and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
+    let rule = format!("only tools/call may have more than {MAX_OTHER_BYTES} bytes");
+    Message::Refused(Refusal::new(id, INVALID_REQUEST, rule))
 }
 
 /// Reads one message.
@@ -108,6 +173,14 @@ pub(super) fn message(value: Value) -> Message {
     }
 }
 
+/// A ping as any other request.
+pub(super) fn ping(id: RequestId) -> Message {
+    match serde_json::from_value(json!({"method": "ping"})) {
+        Ok(request) => Message::Request(id, Box::new(request)),
+        Err(_) => refused(Some(id), INVALID_REQUEST, "`ping` is not known here"),
+    }
+}
+
 fn refused(id: Option<RequestId>, code: i64, message: &str) -> Message {
     Message::Refused(Refusal::new(id, code, message))
 }
@@ -118,6 +191,9 @@ fn request(id: RequestId, method: String, params: Option<Value>) -> Message {
         Some(Value::Object(params)) => Some(params),
         Some(_) => return refused(Some(id), INVALID_PARAMS, "`params` must be an object"),
     };
+    if method == "ping" && params.as_ref().is_none_or(Map::is_empty) {
+        return Message::Ping(id);
+    }
     // The library drops optional parameters that do not fit, and would send the first page again.
     let cursor = params.as_ref().and_then(|params| params.get("cursor"));
     if method.ends_with("/list") && cursor.is_some_and(|cursor| !cursor.is_string() && !cursor.is_null()) {
@@ -202,6 +278,7 @@ mod tests {
             Parsed::Nothing => "nothing".to_owned(),
             Parsed::Batch(messages) => format!("batch of {}", messages.len()),
             Parsed::One(Message::Request(id, request)) => format!("request {id} {}", request.method()),
+            Parsed::One(Message::Ping(id)) => format!("request {id} ping"),
             Parsed::One(Message::Passing(message)) => match *message {
                 JsonRpcMessage::Notification(_) => "notification".to_owned(),
                 _ => "answer".to_owned(),
@@ -217,6 +294,17 @@ mod tests {
     #[test]
     fn every_line_comes_to_a_message_or_to_its_error() {
         let deep = "[".repeat(100_000);
+        let many = "0,".repeat(values::MAX_VALUES);
+        let many_values =
+            format!(r#"{{"jsonrpc":"2.0","method":"tools/call","params":{{"a":[{many}0]}},"id":7}}"#);
+        let many_in_a_batch = format!("[{many}0]");
+        let long = "x".repeat(MAX_OTHER_BYTES);
+        let message = |rest: &str| format!(r#"{{"jsonrpc":"2.0",{rest}}}"#);
+        let long_call = message(&format!(
+            r#""id":8,"method":"tools/call","params":{{"name":"t","arguments":{{"a":"{long}"}}}}"#
+        ));
+        let long_other = message(&format!(r#""id":"a","method":"prompts/get","params":{{"name":"{long}"}}"#));
+        let long_answer = message(&format!(r#""id":1,"result":{{"a":"{long}"}}"#));
         let deep_params = format!("{}1{}", "{\"a\":".repeat(5000), "}".repeat(5000));
         let rows: &[(&[u8], &str)] = &[
             (b"", "nothing"),
@@ -233,6 +321,11 @@ mod tests {
             (br#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}"#, "answer"),
             (br#"{"jsonrpc":"2.0","id":1,"error":5}"#, "ignored"),
             (b"not json", "refused -32700 -"),
+            (many_values.as_bytes(), "refused -32600 7"),
+            (many_in_a_batch.as_bytes(), "refused -32600 -"),
+            (long_call.as_bytes(), "request 8 tools/call"),
+            (long_other.as_bytes(), "refused -32600 a"),
+            (long_answer.as_bytes(), "ignored"),
             (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", "refused -32700 -"),
             (br#"{"jsonrpc":"2.0","id":1,"method":"\ud800"}"#, "refused -32700 -"),
             (br#"{"jsonrpc":"2.0","id":1,"method":"ping"} x"#, "refused -32700 -"),

@@ -34,7 +34,7 @@ mod turns;
 mod writer;
 
 pub use lines::MAX_LINE_BYTES;
-pub use serve::{ANSWERS_AFTER_END, Ending, SHUTDOWN_TIME, serve};
+pub use serve::{ANSWERS_AFTER_END, Ending, SHUTDOWN_TIME, serve, serve_stdio};
 
 use crate::confirm::PATIENCE;
 use crate::outcome::{

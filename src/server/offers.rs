@@ -149,6 +149,11 @@ pub(super) fn refusal(error: &RequestError, uri: Option<&str>) -> ErrorData {
     }
 }
 
+/// An unknown name as an error repeats it: it may have megabytes.
+pub(super) fn shown(name: &str) -> String {
+    crate::render::one_line(name, 100)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

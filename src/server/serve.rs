@@ -8,6 +8,7 @@ use super::flight::Flight;
 use super::guard::Guard;
 use super::handler::{Ends, Handler, Wire};
 use super::lines::{Lines, MAX_LINE_BYTES};
+use super::stdio;
 use super::transport::{self, LineTransport};
 use super::writer::Writer;
 use crate::error::StartError;
@@ -36,6 +37,14 @@ pub enum Ending {
     Stopped,
 }
 
+/// Serves the client at standard input and output; otherwise as [`serve`].
+///
+/// # Errors
+/// As [`serve`].
+pub async fn serve_stdio<S: Service>(service: Arc<S>, stop: CancellationToken) -> Result<Ending, StartError> {
+    serve_until(service, stdio::input(), stdio::output(), stop, stdio::hang_up()).await
+}
+
 /// Serves one client until it closes its end or `stop` is cancelled, then shuts the service down.
 ///
 /// # Errors
@@ -51,6 +60,22 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
+    serve_until(service, input, output, stop, CancellationToken::new()).await
+}
+
+/// `hung_up` says that the client has closed its end, although there may be something left to read.
+async fn serve_until<S, R, W>(
+    service: Arc<S>,
+    input: R,
+    output: W,
+    stop: CancellationToken,
+    hung_up: CancellationToken,
+) -> Result<Ending, StartError>
+where
+    S: Service,
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
     let flight = Arc::new(Flight::default());
     let (input_over, running) = (CancellationToken::new(), CancellationToken::new());
     let ends = Ends { input: input_over.clone(), calls: running.clone() };
@@ -59,7 +84,7 @@ where
     let (writer, writing) = Writer::start(output, Arc::clone(&flight));
     let over = CancellationToken::new();
     let lines = Lines::new(input, MAX_LINE_BYTES);
-    let ends = transport::Ends { input: input_over, all: over.clone() };
+    let ends = transport::Ends { hung_up, input: input_over, all: over.clone() };
     let transport = LineTransport::new(lines, writer.clone(), flight, ANSWERS_AFTER_END, ends);
     let talk = async {
         match guard.serve_with_ct(transport, running.clone()).await {

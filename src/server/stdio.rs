@@ -5,6 +5,7 @@
 //! It reads and writes nothing.
 
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
 
 /// Standard input.
 pub type Input = Box<dyn AsyncRead + Send + Unpin>;
@@ -32,14 +33,27 @@ pub fn output() -> Output {
     Box::new(tokio::io::stdout())
 }
 
+/// Cancelled when the other end of standard input is closed, also while there is something left to read: who
+/// has paused reading would not notice the end. Where the system does not tell, it never is.
+#[must_use]
+pub fn hang_up() -> CancellationToken {
+    let hung_up = CancellationToken::new();
+    #[cfg(unix)]
+    events::watch(hung_up.clone());
+    hung_up
+}
+
 #[cfg(unix)]
 mod events {
     //! Streams that the event loop can drive.
 
     use super::{Input, Output};
+    use rustix::event::{PollFd, PollFlags, poll};
     use rustix::fs::{FileType, fstat};
+    use rustix::io::Errno;
     use std::os::fd::AsFd;
     use tokio::net::UnixStream;
+    use tokio_util::sync::CancellationToken;
 
     pub(super) fn input() -> Option<Input> {
         let stdin = std::io::stdin();
@@ -57,6 +71,32 @@ mod events {
             FileType::Fifo => pipe::sender(&stdout),
             _ => None,
         }
+    }
+
+    /// Waits in a thread that ends with the process: the event loop tells of the end only those who read.
+    pub(super) fn watch(hung_up: CancellationToken) {
+        let waiting = std::thread::Builder::new().name("hang-up".to_owned()).spawn(move || {
+            let stdin = std::io::stdin();
+            let mut polled = [PollFd::new(&stdin, closing())];
+            while matches!(poll(&mut polled, None), Err(Errno::INTR)) {}
+            if polled.iter().any(|fd| fd.revents().intersects(closing() | PollFlags::HUP | PollFlags::ERR)) {
+                hung_up.cancel();
+            }
+        });
+        if let Err(error) = waiting {
+            tracing::warn!(%error, "the end of the input is noticed only when it is read");
+        }
+    }
+
+    /// A socket says so with a flag of its own, which must be asked for; a pipe says HUP unasked.
+    #[cfg(target_os = "linux")]
+    fn closing() -> PollFlags {
+        PollFlags::RDHUP
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn closing() -> PollFlags {
+        PollFlags::empty()
     }
 
     fn kind(stream: &impl AsFd) -> Option<FileType> {

@@ -14,7 +14,7 @@ use rmcp::model::{
     RequestId, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::transport::Transport;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -28,26 +28,36 @@ const MAX_REQUESTS_UNDER_WAY: usize = 512;
 /// Reading pauses while so many bytes of answers wait for a client that does not read them.
 const MAX_QUEUED_BYTES: usize = 32 * 1024 * 1024;
 
+/// While requests of so many bytes are under way, no line longer than [`SHORT_LINE_BYTES`] is read: the memory
+/// for one large request is there, for several it is not. Short ones, a cancellation say, still get in.
+const MANY_BYTES: usize = 8 * 1024 * 1024;
+/// See [`MANY_BYTES`].
+const SHORT_LINE_BYTES: usize = 1024 * 1024;
+
 /// One client's connection.
 pub(super) struct LineTransport<R> {
     lines: Lines<R>,
     writer: Writer,
     flight: Arc<Flight>,
-    /// Read but not yet admitted.
-    pending: VecDeque<(Message, Option<BatchKey>)>,
+    /// Read but not yet admitted, each with the bytes it came as.
+    pending: VecDeque<(Message, Option<BatchKey>, usize)>,
     /// Whether the library has left its handshake, in which any other message than a request ends it.
     opened: bool,
     /// The revision of the handshake.
     revision: Option<ProtocolVersion>,
     /// How long answers may take after the end of input.
     patience: Duration,
-    /// Set at the end of input.
+    /// Set at the end of input, or when the client has hung up.
     deadline: Option<Instant>,
+    /// Nothing more will be read.
+    input_over: bool,
     ends: Ends,
 }
 
 /// Cancelled as a connection ends.
 pub(super) struct Ends {
+    /// When the client has closed its end, while there may be something left to read.
+    pub(super) hung_up: CancellationToken,
     /// When no more input will come.
     pub(super) input: CancellationToken,
     /// When nothing more will be received, the answers being out.
@@ -72,6 +82,7 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
             revision: None,
             patience,
             deadline: None,
+            input_over: false,
             ends,
         }
     }
@@ -81,22 +92,49 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
         self.flight.len() == 0 && self.writer.queued_bytes() == 0
     }
 
+    /// Answers have so long from now on.
+    fn end_input(&mut self) {
+        self.deadline.get_or_insert_with(|| Instant::now() + self.patience);
+        self.ends.input.cancel();
+    }
+
+    /// Waits until a request or a write is done with, the deadline is there, or the client hangs up: while
+    /// reading pauses nobody would else notice.
+    async fn wait(&mut self) {
+        let Some(deadline) = self.deadline else {
+            tokio::select! {
+                () = self.flight.changed.notified() => {}
+                () = self.ends.hung_up.cancelled() => self.end_input(),
+            }
+            return;
+        };
+        let _ = tokio::time::timeout_at(deadline, self.flight.changed.notified()).await;
+    }
+
     fn has_room(&self) -> bool {
         self.flight.len() < MAX_REQUESTS_UNDER_WAY && self.writer.queued_bytes() < MAX_QUEUED_BYTES
+    }
+
+    /// The longest line that is read now.
+    fn longest_line(&self) -> usize {
+        if self.flight.bytes() > MANY_BYTES { SHORT_LINE_BYTES } else { usize::MAX }
     }
 
     /// Puts what the line holds into `pending`.
     fn take_apart(&mut self, line: &[u8]) {
         match message::parse(line) {
             Parsed::Nothing => {}
-            Parsed::One(message) => self.pending.push_back((message, None)),
-            Parsed::Batch(messages) => self.take_batch_apart(messages),
+            Parsed::One(message) => self.pending.push_back((message, None, line.len())),
+            Parsed::Batch(messages) => {
+                let share = line.len() / messages.len().max(1);
+                self.take_batch_apart(messages, share);
+            }
         }
     }
 
     /// Batches are part of JSON-RPC and came into MCP's own schema in 2025-03-26 only, where the answers
     /// should come in an array as well. In 2024-11-05 each is answered by itself, which its schema allows.
-    fn take_batch_apart(&mut self, messages: Vec<Value>) {
+    fn take_batch_apart(&mut self, messages: Vec<Value>, bytes: usize) {
         let gathered = match self.revision.as_ref().map(ProtocolVersion::as_str) {
             Some("2025-03-26") => true,
             Some("2024-11-05") => false,
@@ -108,14 +146,20 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
         };
         let messages: Vec<Message> =
             messages.into_iter().map(message::message).map(without_handshake).collect();
-        let is_answered = |m: &&Message| matches!(m, Message::Request(..) | Message::Refused(_));
+        let is_answered =
+            |m: &&Message| matches!(m, Message::Request(..) | Message::Ping(_) | Message::Refused(_));
         let answers = messages.iter().filter(is_answered).count();
         let batch = (gathered && answers > 0).then(|| self.flight.open_batch(answers));
-        self.pending.extend(messages.into_iter().map(|message| (message, batch)));
+        self.pending.extend(messages.into_iter().map(|message| (message, batch, bytes)));
     }
 
     /// What the library is to see of this message.
-    fn admit(&mut self, message: Message, batch: Option<BatchKey>) -> Option<ClientJsonRpcMessage> {
+    fn admit(
+        &mut self,
+        message: Message,
+        batch: Option<BatchKey>,
+        bytes: usize,
+    ) -> Option<ClientJsonRpcMessage> {
         match message {
             Message::Ignored => None,
             Message::Refused(refusal) => {
@@ -134,8 +178,15 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
                 }
                 Some(*message)
             }
+            // A ping asks whether anybody is there; the way through the library and back costs several times as much
+            // as the answer. In the handshake and in a batch it is a request like others.
+            Message::Ping(id) if self.revision.is_some() && batch.is_none() && !self.flight.knows(&id) => {
+                self.writer.line(pong(&id));
+                None
+            }
+            Message::Ping(id) => self.admit(message::ping(id), batch, bytes),
             Message::Request(id, request) => {
-                if !self.flight.enter(&id, batch) {
+                if !self.flight.enter(&id, batch, bytes) {
                     let rule = "a request with this id is still under way; ids must be unique";
                     self.refuse(&Refusal::new(Some(id), INVALID_REQUEST, rule), batch);
                     return None;
@@ -194,38 +245,41 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
         loop {
             let is_late = self.deadline.is_some_and(|deadline| deadline <= Instant::now());
             if !is_late && !self.has_room() {
-                changed(&self.flight, self.deadline).await;
+                self.wait().await;
                 continue;
             }
-            if let Some((message, batch)) = self.pending.pop_front()
+            if let Some((message, batch, bytes)) = self.pending.pop_front()
                 && !is_late
             {
-                if let Some(message) = self.admit(message, batch) {
+                if let Some(message) = self.admit(message, batch, bytes) {
                     return Some(message);
                 }
                 continue;
             }
-            if self.deadline.is_some() {
-                if is_late || self.is_drained() {
-                    self.ends.all.cancel();
-                    return None;
-                }
-                changed(&self.flight, self.deadline).await;
+            if is_late || (self.input_over && self.is_drained()) {
+                self.ends.all.cancel();
+                return None;
+            }
+            if self.input_over {
+                self.wait().await;
                 continue;
             }
+            let most = self.longest_line();
             let line = tokio::select! {
-                line = self.lines.next() => line,
+                biased;
                 () = self.writer.broken.cancelled() => Line::End,
+                line = self.lines.next(most) => line,
             };
             match line {
                 Line::Whole(line) => self.take_apart(&line),
+                Line::Held => self.wait().await,
                 Line::TooLong => {
                     let rule = format!("a line may hold {} bytes", super::MAX_LINE_BYTES);
                     self.refuse(&Refusal::new(None, INVALID_REQUEST, rule), None);
                 }
                 Line::End => {
-                    self.deadline = Some(Instant::now() + self.patience);
-                    self.ends.input.cancel();
+                    self.input_over = true;
+                    self.end_input();
                 }
             }
         }
@@ -237,14 +291,9 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
     }
 }
 
-/// Waits until a request or a write is done with, or the deadline is there.
-async fn changed(flight: &Flight, deadline: Option<Instant>) {
-    match deadline {
-        None => flight.changed.notified().await,
-        Some(deadline) => {
-            let _ = tokio::time::timeout_at(deadline, flight.changed.notified()).await;
-        }
-    }
+/// The answer to a ping, without newline.
+fn pong(id: &RequestId) -> Vec<u8> {
+    json!({"jsonrpc": "2.0", "id": id, "result": {}}).to_string().into_bytes()
 }
 
 fn answered_id(message: &ServerJsonRpcMessage) -> Option<RequestId> {

@@ -18,7 +18,7 @@ use serde_json::json;
 
 /// Characters of one composed description.
 pub const DESCRIPTION_CHARS: usize = 1_024;
-/// Bytes of a profile's tools/list result as compact JSON.
+/// Bytes of a profile's tools/list result as compact JSON, where the profile does not say otherwise.
 pub const TOOLS_LIST_BYTES: usize = 16_000;
 
 /// A text and the name that diagnostics give it.
@@ -150,6 +150,7 @@ fn check_profile(report: &mut Report<'_>, raw: &RawProfile, path: &Path) -> Prof
         errors: report
             .must_choose(raw.errors.as_ref(), path, "errors", &what, &styles)
             .unwrap_or(ErrorStyle::Plain),
+        list_bytes: raw.list_bytes,
         serves: report.choice(raw.serves.as_ref(), path, "serves", &what, &served).unwrap_or_default(),
         defaults: check_defaults(report, raw.defaults.as_ref(), path, &what),
         tools: raw.tools.clone().unwrap_or_default(),
@@ -282,13 +283,18 @@ fn check_budgets(
     let descriptors: Vec<_> =
         tools.iter().filter_map(|(_, tool)| renderer.descriptor(tool, None).ok()).collect();
     let bytes = json!({ "tools": descriptors }).to_string().len();
-    if bytes > TOOLS_LIST_BYTES {
-        let message = format!(
-            "tools/list of profile `{}` is {bytes} bytes of compact JSON, above {TOOLS_LIST_BYTES}",
-            profile.id
-        );
+    let most = list_budget(profile);
+    if bytes > most {
+        let message =
+            format!("tools/list of profile `{}` is {bytes} bytes of compact JSON, above {most}", profile.id);
         report.key(list, message);
     }
+}
+
+/// Bytes that the profile's tools/list may have.
+#[must_use]
+pub fn list_budget(profile: &ProfileSpec) -> usize {
+    profile.list_bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(TOOLS_LIST_BYTES)
 }
 
 /// The hints that clients approve calls on must be borne out by the policy.

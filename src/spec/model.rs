@@ -40,6 +40,9 @@ pub struct ProfileSpec {
     /// What its tools work on.
     #[serde(default)]
     pub serves: Serves,
+    /// Bytes that tools/list may have as compact JSON, output schemas aside; none for the build's own budget.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list_bytes: Option<u64>,
     /// Settings this profile starts from.
     pub defaults: Defaults,
     /// The tools' ids, in the order of tools/list.

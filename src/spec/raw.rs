@@ -23,6 +23,7 @@ raw! {
         "format" format: String = "How results look." ["csv", "structured"],
         "errors" errors: String = "Whether an error's text starts with its code in brackets." ["plain", "coded", "lower_coded"],
         "serves" serves: String = "What its tools work on." ["database", "group"],
+        "list_bytes" list_bytes: u64 = "Bytes that tools/list may have, where 16,000 are not enough.",
         "defaults" defaults: RawDefaults = "Settings it starts from.",
         "tools" tools: Vec<String> = "The ids of its tools, in the order of tools/list.",
         "resources" resources: Vec<String> = "The ids of its resources.",

@@ -5,7 +5,9 @@
 
 use super::fault::Fault;
 use super::objects::{quoted, text, writable_columns};
+use super::schema_size;
 use super::write::Writer;
+use crate::error::ErrorCode;
 use crate::policy::{Policy, Refusal};
 
 /// An object of the schema: type, name, table, SQL.
@@ -65,6 +67,27 @@ impl Writer {
             Some(object) => Err(Refusal::Protected { object }.into()),
             None => Ok(()),
         }
+    }
+
+    /// How many bytes the schema takes in memory, for [`Self::check_schema_size`].
+    pub(super) fn schema_bytes(&self) -> Result<u64, Fault> {
+        schema_size::of_schema(self.guarded().trusted()).map_err(|error| self.guarded().fault(&error))
+    }
+
+    /// A schema must not grow beyond what every worker can read.
+    pub(super) fn check_schema_size(&self, before: u64) -> Result<(), Fault> {
+        let after = self.schema_bytes()?;
+        if after <= before.max(schema_size::MOST) {
+            return Ok(());
+        }
+        Err(Fault::error(
+            ErrorCode::TooBig,
+            format!(
+                "the definitions of all tables, views, indexes and triggers together would take about {} MB of memory in each process that opens the file, more than {}; shorten this one, or keep long texts in rows",
+                after >> 20,
+                schema_size::MOST >> 20
+            ),
+        ))
     }
 
     /// `CREATE TRIGGER temp.t AFTER INSERT ON main.x` is reported as a trigger in `main`.

@@ -169,7 +169,7 @@ fn chain(connection: Connection) -> Result<Verdict, String> {
         cancelled: &|| false,
         progress: &|_, _| {},
     };
-    readout.verify(&pace).map_err(|error| error.message)
+    readout.verify(&pace, None).map(|(verdict, _)| verdict).map_err(|error| error.message)
 }
 
 /// Whether nothing but the file itself is to be read: no -wal, or an empty one that nobody has open.

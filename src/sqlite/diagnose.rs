@@ -3,6 +3,7 @@
 //! It looks at files and error codes only; it opens no connection and changes nothing.
 
 use crate::error::{ErrorCode, StartError, ToolError};
+use crate::platform;
 use rusqlite::ErrorCode as SqliteCode;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -208,9 +209,7 @@ pub(super) fn extended_code(error: &rusqlite::Error) -> i32 {
 fn unwritable_folder(path: &Path) -> Option<PathBuf> {
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let folder = real.parent()?;
-    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)
-        .is_err()
-        .then(|| folder.to_path_buf())
+    (!platform::may_make_files(folder)).then(|| folder.to_path_buf())
 }
 
 fn wal_in_unwritable_folder(path: &Path, folder: &Path) -> String {
@@ -222,11 +221,11 @@ fn wal_in_unwritable_folder(path: &Path, folder: &Path) -> String {
 }
 
 fn readable(path: &Path) -> bool {
-    rustix::fs::access(path, rustix::fs::Access::READ_OK).is_ok()
+    platform::may_read(path).is_ok()
 }
 
 fn os_reason(path: &Path) -> String {
-    match rustix::fs::access(path, rustix::fs::Access::READ_OK) {
+    match platform::may_read(path) {
         Ok(()) => "SQLite could not open it or its -wal and -shm files".to_owned(),
         Err(error) => error.to_string(),
     }

@@ -20,7 +20,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Batch, CachedStatement, Connection, OpenFlags};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of one value: large rows stay editable, a bomb does not fit.
@@ -38,6 +38,7 @@ const WRITE_HEAP_BYTES: i64 = 124 * 1024 * 1024;
 /// A connection behind the guard.
 pub struct Guarded {
     conn: Connection,
+    opened: Opened,
     ears: Arc<Mutex<Ears>>,
     watch: Watch,
     protected: &'static Protected,
@@ -46,6 +47,14 @@ pub struct Guarded {
     hidden_at: Cell<Option<i64>>,
     /// `PRAGMA schema_version` when what is remembered was judged.
     schema_version: Cell<Option<i64>>,
+}
+
+/// What a connection was opened with.
+#[derive(Clone, Debug)]
+struct Opened {
+    path: PathBuf,
+    kind: ConnectionKind,
+    immutable: bool,
 }
 
 /// A compiled and accepted statement.
@@ -140,7 +149,19 @@ impl Guarded {
         conn.busy_handler(Some(move |tries| busy.wait_for_lock(tries)))?;
         let judged = RefCell::default();
         let (schema_version, hidden_at) = (Cell::new(None), Cell::new(None));
-        Ok(Self { conn, ears, watch, protected, judged, hidden_at, schema_version })
+        let opened = Opened { path: path.to_path_buf(), kind, immutable };
+        Ok(Self { conn, opened, ears, watch, protected, judged, hidden_at, schema_version })
+    }
+
+    /// One more connection to the same file, under the same watch and the same bounds.
+    ///
+    /// # Errors
+    /// What SQLite reports when the file cannot be opened.
+    pub(super) fn another(&self) -> rusqlite::Result<Self> {
+        let Opened { path, kind, immutable } = &self.opened;
+        let another = Self::open(path, *kind, *immutable, self.protected, self.watch.clone())?;
+        let narrowing = self.hear(|ears| ears.bounds.narrowing.clone());
+        Ok(another.narrowed(narrowing))
     }
 
     /// The same under what the user's policy file takes away.
@@ -233,6 +254,12 @@ impl Guarded {
             // schema has changed.
             self.refresh_schema()?;
             known = self.known(policy, sql);
+        }
+        if known.is_none()
+            && let Some(compiled) = self.compile_and_judge(policy, sql)?
+        {
+            self.remember(policy, sql, &compiled.judged);
+            return Ok(compiled);
         }
         for _ in 0..3 {
             let judged = match known.take() {
@@ -355,6 +382,29 @@ impl Guarded {
         surprised
     }
 
+    /// Compiles a statement that nothing can stand behind, and judges it by that one compilation. None: it takes
+    /// the long way, which also has the words for what is refused.
+    fn compile_and_judge(&self, policy: &'static Policy, sql: &str) -> Result<Option<Compiled<'_>>, Fault> {
+        if !is_surely_one(sql) {
+            return Ok(None);
+        }
+        let Ok(statement) = self.listen(policy, || self.conn.prepare_cached(sql)) else { return Ok(None) };
+        let actions = self.hear(|ears| std::mem::take(&mut ears.heard));
+        // Nothing is heard of a statement that was compiled before under another policy.
+        if actions.is_empty() {
+            return Ok(None);
+        }
+        let (readonly, explain) = (statement.readonly(), statement.is_explain() != 0);
+        match self.judge(policy, sql, actions, readonly, explain) {
+            Ok(judged) => Ok(Some(Compiled { statement, judged: Arc::new(judged) })),
+            Err(Fault::Refused(_)) => {
+                statement.discard();
+                Ok(None)
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
     fn hear_and_judge(&self, policy: &'static Policy, sql: &str) -> Result<Judged, Fault> {
         let mut batch = Batch::new(&self.conn, sql);
         let statement = self.listen(policy, || batch.next())?.ok_or_else(empty_statement)?;
@@ -372,6 +422,18 @@ impl Guarded {
         if !matches!(rest, Ok(None)) {
             return Err(multiple_statements().into());
         }
+        self.judge(policy, sql, actions, readonly, explain)
+    }
+
+    /// Judges what was heard while a statement was compiled.
+    fn judge(
+        &self,
+        policy: &'static Policy,
+        sql: &str,
+        actions: Vec<Action>,
+        readonly: bool,
+        explain: bool,
+    ) -> Result<Judged, Fault> {
         let changes =
             |action: &Action| decide::is_row_write(action.kind) || decide::is_structural(action.kind);
         // Who cannot say what a name stands for judges nothing: a schema that cannot be read is an error.
@@ -426,7 +488,7 @@ impl Ears {
                 let action = action_of(context);
                 let of_module =
                     self.approved.as_ref().is_some_and(|judged| judged.while_logging(&self.bounds, &action));
-                if of_module { Authorization::Allow } else { super::ledger::may_write_audit(context) }
+                if of_module { Authorization::Allow } else { super::may_insert::may_write_audit(context) }
             }
             Phase::Compile => {
                 let action = action_of(context);
@@ -496,6 +558,13 @@ fn check_text(sql: &str) -> Result<(), Fault> {
         ));
     }
     Ok(())
+}
+
+/// Whether nothing can stand behind the first statement: SQLite goes on to another only behind a `;`
+/// (<https://sqlite.org/c3ref/prepare.html>). Also false for many a text of one statement, which is then compiled
+/// once more.
+fn is_surely_one(sql: &str) -> bool {
+    !sql.trim_end_matches(|c: char| c == ';' || c.is_ascii_whitespace()).contains(';')
 }
 
 fn lock(ears: &Mutex<Ears>) -> std::sync::MutexGuard<'_, Ears> {

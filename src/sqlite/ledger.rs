@@ -9,10 +9,12 @@ use crate::audit::AuditRow;
 use crate::chain::{self, GENESIS};
 use crate::error::{ErrorCode, StartError, ToolError};
 use crate::sqlite::checkup::companion;
-use crate::sqlite::{bootstrap, diagnose, open, tables};
+use crate::sqlite::may_insert::read_and_insert;
+use crate::sqlite::trusted::Trust;
+use crate::sqlite::{bootstrap, diagnose, open};
 use rusqlite::config::DbConfig;
-use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::{Connection, OptionalExtension};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -57,9 +59,13 @@ pub struct LedgerError {
 #[derive(Debug)]
 pub struct Ledger {
     connection: Connection,
+    path: PathBuf,
+    /// Device and inode of the file when it was opened.
+    file: Option<(u64, u64)>,
     /// In WAL mode: the WAL.
     wal: Option<PathBuf>,
     power_safe: bool,
+    trusted: Option<Trust>,
 }
 
 impl Ledger {
@@ -78,7 +84,8 @@ impl Ledger {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, false).map_err(start_error)?;
         connection.authorizer(Some(read_and_insert)).map_err(start_error)?;
         let wal = (mode == "wal").then(|| companion(path, "-wal"));
-        Ok(Self { connection, wal, power_safe: true })
+        let (path, file) = (path.to_path_buf(), identity(path));
+        Ok(Self { connection, path, file, wal, power_safe: true, trusted: None })
     }
 
     /// The file that commits go into which are not power-safe; none if they all are.
@@ -136,6 +143,23 @@ impl Ledger {
                 Ok(false)
             })
             .map_err(|error| diagnose::tool_error("the log cannot be read", &error))
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    pub(super) fn trusted(&mut self) -> &mut Option<Trust> {
+        &mut self.trusted
+    }
+
+    pub(super) fn is_wal(&self) -> bool {
+        self.wal.is_some()
+    }
+
+    /// Whether the file that was opened still stands under its path.
+    pub(super) fn is_still_the_file(&self) -> bool {
+        self.file.is_some() && self.file == identity(&self.path)
     }
 
     fn begin(&mut self, wait: Duration, power_safe: bool) -> rusqlite::Result<()> {
@@ -366,6 +390,11 @@ fn newest(connection: &Connection, table: &str) -> rusqlite::Result<Option<(i64,
     statement.query_row([], row).optional()
 }
 
+/// Device and inode. Looking at them opens no descriptor.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
 enum WriteFault {
     Sqlite(rusqlite::Error),
     Damaged(String),
@@ -383,30 +412,4 @@ fn next_id(last: i64) -> Result<i64, WriteFault> {
 
 fn batch_error(doing: &str, error: &rusqlite::Error) -> LedgerError {
     LedgerError { reach: Reach::Batch, error: diagnose::tool_error(doing, error) }
-}
-
-/// What a write worker may do while it inserts the audit row: the same, and look through a table whose
-/// deferred foreign key points at the log; the worker enforces foreign keys.
-pub(super) fn may_write_audit(context: &AuthContext<'_>) -> Authorization {
-    match (context.accessor, context.action) {
-        (None, AuthAction::Read { .. }) => Authorization::Allow,
-        _ => read_and_insert(*context),
-    }
-}
-
-/// Reading and inserting, in the server's tables. Through a trigger only reading, and only through the
-/// server's own.
-pub(super) fn read_and_insert(context: AuthContext<'_>) -> Authorization {
-    let ours = |table: &str| tables::TABLES.iter().any(|name| name.eq_ignore_ascii_case(table));
-    let allowed = match (context.accessor, context.action) {
-        (_, AuthAction::Select) => true,
-        (None, AuthAction::Read { table_name, .. } | AuthAction::Insert { table_name }) => ours(table_name),
-        (None, AuthAction::Transaction { .. } | AuthAction::Savepoint { .. }) => true,
-        (None, AuthAction::Pragma { pragma_name, .. }) => pragma_name == "synchronous",
-        (Some(trigger), AuthAction::Read { table_name, .. }) => {
-            ours(table_name) && tables::TRIGGERS.iter().flatten().any(|object| object.name == trigger)
-        }
-        _ => false,
-    };
-    if allowed { Authorization::Allow } else { Authorization::Deny }
 }

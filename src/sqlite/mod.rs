@@ -5,11 +5,13 @@
 //! Agent SQL, in a worker process, behind the authorizer, limits and a watch:
 //! - [`guard`], `heard`, `judged`, [`watch`], [`objects`], [`fault`], [`params`]: the connection and how a
 //!   statement gets onto it
-//! - [`query`], [`write`], [`view`], [`search_rows`], [`introspect`], [`sample`], [`plan`],
+//! - [`query`], [`write`], [`view`], [`search_rows`], `search_beside`,
+//!   `change`, [`introspect`], [`sample`], [`plan`],
 //!   [`mod@compile`]: what runs on it
 //! - `names`, [`next_step`]: the stored names behind those that agents give; what to do next, behind SQLite's words
 //! - [`weigh`]: what a statement would do, for people
 //! - [`hiding`], `shown`: what else is hidden where a policy file hides a column; what lists then show
+//! - [`group`]: changes of several calls in one transaction
 //! - `aftermath`: what a structural statement left behind
 //! - [`program`], `registers`: what a compiled program tells beyond the authorizer
 //! - [`overwrites`], [`seen`], [`toll`], [`text_command`]: what a change overwrites, what it takes, what an
@@ -19,22 +21,28 @@
 //! - [`open`], [`diagnose`]: opening, and what is wrong with a file that cannot be served
 //! - [`tables`], [`bootstrap`], `judge`, [`stored_sql`]: the server's tables: what they must look like, how they come
 //!   to be, what a file has in their place
-//! - [`ledger`]: the writing connection: events, checkpoints, audit rows
-//! - [`readout`], `rows`: the reading connection: one consistent view of events and checkpoints, whatever their rows hold
+//! - [`ledger`], `may_insert`: the writing connection: events, checkpoints, audit rows
+//! - [`readout`], `chain_view`, `rows`: the reading connection: one consistent view of events and checkpoints,
+//!   whatever their rows hold
+//! - `one_moment`: two connections with one view of the file
+//! - `trusted`: a resume over the writing connection that goes on from what was verified before
 //! - snapshots: [`mod@copy`] makes them, [`restore`] lists them and brings one back
 //! - [`checkup`], [`header`]: what a file holds and whether it is sound, for `indelible doctor`
 //!
 //! For the demo: [`music_store`] writes its file, [`outsider`] tampers with a copy of it.
 //!
-//! Nothing here speaks MCP, knows tools by name, or holds a queue or a thread.
+//! Nothing here speaks MCP, knows tools by name, or holds a queue, or a thread that outlives a call.
 
 mod aftermath;
 pub mod bootstrap;
+mod chain_view;
+mod change;
 pub mod checkup;
 pub mod compile;
 pub mod copy;
 pub mod diagnose;
 pub mod fault;
+pub mod group;
 pub mod guard;
 pub mod header;
 mod heard;
@@ -43,10 +51,12 @@ pub mod introspect;
 mod judge;
 mod judged;
 pub mod ledger;
+mod may_insert;
 pub mod music_store;
 mod names;
 pub mod next_step;
 pub mod objects;
+mod one_moment;
 pub mod open;
 pub mod outsider;
 pub mod overwrites;
@@ -59,6 +69,8 @@ mod registers;
 pub mod restore;
 mod rows;
 pub mod sample;
+mod schema_size;
+mod search_beside;
 pub mod search_rows;
 pub mod seen;
 mod shown;
@@ -67,6 +79,7 @@ pub mod stored_sql;
 pub mod tables;
 pub mod text_command;
 pub mod toll;
+mod trusted;
 pub mod view;
 pub mod watch;
 pub mod weigh;

@@ -8,6 +8,7 @@ use super::introspect::Column;
 use super::objects::Catalog;
 use crate::error::ErrorCode;
 use crate::policy::decide::ObjectKind;
+use crate::render::one_line;
 
 /// The stored name of a table or view and whether it is a view.
 pub(super) fn find_table(catalog: &Catalog, table: &str) -> Option<(String, bool)> {
@@ -25,7 +26,7 @@ pub(super) fn unknown_table(table: &str, names: &[String]) -> Fault {
         ErrorCode::UnknownTable,
         format!(
             "there is no table or view `{}`; {}; list_tables shows them all",
-            crate::render::one_line(table, 80),
+            one_line(table, 80),
             near(table, names)
         ),
     )
@@ -33,14 +34,18 @@ pub(super) fn unknown_table(table: &str, names: &[String]) -> Fault {
 
 /// Near names, or some of the known ones.
 pub(super) fn near(wanted: &str, names: &[String]) -> String {
-    let wanted = wanted.to_lowercase();
+    // A long text is near no name, and the comparison of two long ones takes for ever.
+    const LONGEST: usize = 200;
+    let comparable = |name: &str| name.len() <= LONGEST;
+    let wanted = if comparable(wanted) { wanted.to_lowercase() } else { String::new() };
     let mut close: Vec<(f64, &String)> = names
         .iter()
+        .filter(|name| comparable(name))
         .map(|name| (strsim::jaro_winkler(&wanted, &name.to_lowercase()), name))
         .filter(|(score, _)| *score > 0.8)
         .collect();
     close.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let shown = |name: &&String| format!("`{}`", crate::render::one_line(name, 80));
+    let shown = |name: &&String| format!("`{}`", one_line(name, 80));
     let list = |names: Vec<&String>| names.iter().map(shown).collect::<Vec<_>>().join(", ");
     if names.is_empty() {
         "there are none".to_owned()
@@ -68,8 +73,8 @@ pub(super) fn real_name(columns: &[&Column], table: &str, wanted: &str) -> Resul
             ErrorCode::UnknownColumn,
             format!(
                 "`{}` has no column `{}`; {}",
-                crate::render::one_line(table, 80),
-                crate::render::one_line(wanted, 80),
+                one_line(table, 80),
+                one_line(wanted, 80),
                 near(wanted, &names)
             ),
         )

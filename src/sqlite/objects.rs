@@ -3,8 +3,11 @@
 //! A snapshot of one moment: whoever needs it to hold takes it inside a transaction. It reads no rows.
 
 use crate::policy::decide::{ObjectKind, Objects};
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, Row, Statement};
 use std::collections::HashMap;
+
+/// A name that is longer is looked for in vain.
+const MAX_NAME_BYTES: usize = 100_000;
 
 /// The tables and views of `main`, by lower-case name.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +36,22 @@ impl Catalog {
     /// # Errors
     /// What SQLite reports, for a damaged schema say.
     pub fn read(conn: &Connection) -> rusqlite::Result<Self> {
-        let mut statement = conn.prepare_cached("PRAGMA main.table_list")?;
+        Self::listed(&mut *conn.prepare_cached("PRAGMA main.table_list")?)
+    }
+
+    /// The same of one table or view, whose name is matched without regard to ASCII case; empty where there is none.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn read_one(conn: &Connection, name: &str) -> rusqlite::Result<Self> {
+        // Whatever was given: no table has such a name, and no statement could hold it.
+        if name.contains('\0') || name.len() > MAX_NAME_BYTES {
+            return Ok(Self::default());
+        }
+        Self::listed(&mut conn.prepare(&format!("PRAGMA main.table_list({})", quoted(name)))?)
+    }
+
+    fn listed(statement: &mut Statement<'_>) -> rusqlite::Result<Self> {
         let mut rows = statement.query([])?;
         let mut kinds = HashMap::new();
         while let Some(row) = rows.next()? {

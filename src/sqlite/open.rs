@@ -10,7 +10,6 @@ use crate::sqlite::diagnose;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, MAIN_DB, OpenFlags};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -129,6 +128,14 @@ pub(super) fn for_restoring(path: &Path, busy_timeout: Duration) -> rusqlite::Re
     Ok(connection)
 }
 
+/// Has SQLite make the -wal and the -shm that reading a file in WAL mode needs, as any reader does that finds none.
+///
+/// # Errors
+/// SQLite's.
+pub fn make_companions(path: &Path, busy_timeout: Duration) -> rusqlite::Result<()> {
+    beside(path, busy_timeout)?.query_row("PRAGMA main.schema_version", [], |_| Ok(()))
+}
+
 /// Opens the same database beside, to read only.
 ///
 /// # Errors
@@ -204,10 +211,10 @@ pub(super) fn for_checkup_alone(path: &Path) -> rusqlite::Result<Connection> {
 /// SQLite's.
 pub(super) fn immutable(path: &Path) -> rusqlite::Result<Connection> {
     let mut uri = String::from("file:");
-    for byte in path.as_os_str().as_bytes() {
+    for byte in crate::platform::uri_path(path) {
         match byte {
-            b'/' | b'-' | b'_' | b'.' => uri.push(char::from(*byte)),
-            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
+            b'/' | b'-' | b'_' | b'.' => uri.push(char::from(byte)),
+            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(byte)),
             byte => uri.push_str(&format!("%{byte:02X}")),
         }
     }

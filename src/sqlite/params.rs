@@ -37,6 +37,27 @@ pub enum Params {
 /// What to do about parameters that do not fit.
 const HOW: &str = "give an array with one value for each, or an object with their names";
 
+impl Params {
+    /// About how many bytes they take.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Positional(values) => values.iter().map(BindValue::bytes).sum(),
+            Self::Named(values) => values.iter().map(|(name, value)| name.len() + value.bytes()).sum(),
+        }
+    }
+}
+
+impl BindValue {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            _ => size_of::<Self>(),
+        }
+    }
+}
+
 impl rusqlite::ToSql for BindValue {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {

@@ -1,26 +1,20 @@
 //! The server's own reading connection: one consistent view of events and checkpoints, fed to the
 //! chain's verifier and to the resume text.
 //!
-//! It judges nothing itself and writes nothing. In WAL the view is one read transaction, which blocks
-//! nobody. In rollback mode a reader that steps keeps writers from committing, so there the events are
-//! read in pieces up to the newest one at the start; they are append-only.
+//! How the events are read stands in `chain_view`. It judges nothing itself and writes nothing.
 
-use crate::chain::resume::{ResumeCheckpoint, ResumeEvent, ResumeText};
-use crate::chain::{ChainVerifier, Pins, Verdict};
+use super::chain_view::{NewestCheckpoint, ReadFault, UNREAD, View, Walked};
+use super::one_moment::{begin_both, run};
+use crate::chain::resume::{ResumeEvent, ResumeText};
+use crate::chain::{SoundPrefix, Tally, Verdict};
 use crate::error::{ErrorCode, StartError, ToolError};
 use crate::render::{Caps, Flow};
-use crate::sqlite::rows::{cell, checkpoint_of, event_of};
-use crate::sqlite::tables::{self, SchemaFault};
-use crate::sqlite::{diagnose, open};
+use crate::sqlite::rows::cell;
+use crate::sqlite::{diagnose, open, tables};
+use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
-use rusqlite::{Connection, OptionalExtension, Row};
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// A piece of the chain, read in one go, ends at this many events or bytes of text.
-const PIECE_EVENTS: usize = 2000;
-const PIECE_BYTES: usize = 16 << 20;
-const UNREAD: &str = "the chain cannot be read";
 
 /// How long a reading may take, and who wants to know how it goes.
 pub struct Pace<'a> {
@@ -29,7 +23,7 @@ pub struct Pace<'a> {
     /// The time from the start to the deadline, for the message.
     pub limit: Duration,
     /// Whether the caller has given up; asked often.
-    pub cancelled: &'a (dyn Fn() -> bool + 'a),
+    pub cancelled: &'a (dyn Fn() -> bool + Sync + 'a),
     /// Told the events done and about how many there are, a few times a second at most.
     pub progress: &'a (dyn Fn(u64, u64) + 'a),
 }
@@ -64,6 +58,23 @@ pub struct ResumeChoice {
     pub caps: Caps,
 }
 
+/// A chain in which nothing was wrong, as far as a later reading needs it to go on from there.
+#[derive(Clone, Debug)]
+pub struct Known {
+    pub(super) sound: SoundPrefix,
+    /// Events behind the newest checkpoint there was.
+    pub(super) tally: Tally,
+    pub(super) has_hash: bool,
+}
+
+impl Known {
+    /// None where something was wrong, or where the reading was not of one moment.
+    pub(super) fn of(view: &View<'_>, walked: &Walked) -> Option<Self> {
+        let sound = walked.verifier.sound().filter(|_| !view.in_pieces)?;
+        Some(Self { sound, tally: walked.tally.clone(), has_hash: view.has_hash })
+    }
+}
+
 /// The reading connection.
 #[derive(Debug)]
 pub struct Readout {
@@ -89,258 +100,128 @@ impl Readout {
         Ok(Self { connection })
     }
 
-    /// Checks every event and every checkpoint.
+    /// Checks every event and every checkpoint, with a second connection on two threads. Also says what a later
+    /// reading may go on from.
     ///
     /// # Errors
     /// No such tables, the deadline, a cancelled call, or SQLite's. A broken chain is a verdict.
-    pub fn verify(&self, pace: &Pace<'_>) -> Result<Verdict, ToolError> {
-        self.in_one_view(|view| Ok(view.walk(pace, |_, _| {})?.0))
+    pub fn verify(
+        &self,
+        pace: &Pace<'_>,
+        beside: Option<&mut Self>,
+    ) -> Result<(Verdict, Option<Known>), ToolError> {
+        self.in_one_view(beside, |view, beside| {
+            let since = newest_since(view.newest_checkpoint()?.as_ref());
+            let walked = view.walk(Tally::behind(since, &[]), pace, beside)?;
+            let known = Known::of(view, &walked);
+            Ok((walked.verifier.finish(), known))
+        })
     }
 
-    /// The resume text, over the same view of the file as the verdict in it.
+    /// The resume text, over the same view of the file as the verdict in it; otherwise as [`Readout::verify`].
     ///
     /// # Errors
     /// As [`Readout::verify`].
-    pub fn resume(&self, choice: &ResumeChoice, pace: &Pace<'_>) -> Result<String, ToolError> {
-        let chosen = |kind: Option<&[u8]>| {
-            !choice.exclude_kinds.iter().any(|excluded| Some(excluded.as_bytes()) == kind)
-        };
-        self.in_one_view(|view| {
+    pub fn resume(
+        &self,
+        choice: &ResumeChoice,
+        pace: &Pace<'_>,
+        beside: Option<&mut Self>,
+    ) -> Result<(String, Option<Known>), ToolError> {
+        self.in_one_view(beside, |view, beside| {
             let newest = view.newest_checkpoint()?;
-            let since = newest.as_ref().map_or(i64::MIN, |checkpoint| checkpoint.last_event_id);
-            let mut events = 0;
-            let (verdict, last) = view.walk(pace, |id, kind| {
-                events += u64::from(id > since && chosen(kind));
-            })?;
-            let mut text = ResumeText::new(newest.as_ref().map(NewestCheckpoint::borrowed), choice.caps);
-            let mut statement = view.connection.prepare_cached(
-                "SELECT id, ts, kind, content FROM memory_events WHERE id > ?1 AND id <= ?2 ORDER BY id DESC",
-            )?;
-            let mut rows = statement.query((since, last))?;
-            let mut shown = 0;
-            while shown < choice.max_events
-                && let Some(row) = rows.next()?
-            {
-                pace.check()?;
-                if !chosen(row.get_ref(2)?.as_bytes().ok()) {
-                    continue;
-                }
-                let event = ResumeEvent {
-                    id: cell(row, 0)?,
-                    ts: cell(row, 1)?,
-                    kind: cell(row, 2)?,
-                    content: cell(row, 3)?,
-                };
-                if text.older(&event) == Flow::Full {
-                    break;
-                }
-                shown += 1;
-            }
-            Ok(text.finish(events, &verdict))
+            let tally = Tally::behind(newest_since(newest.as_ref()), &choice.exclude_kinds);
+            let walked = view.walk(tally, pace, beside)?;
+            let known = Known::of(view, &walked);
+            // It is known: the kinds left out are counted apart.
+            let events = walked.tally.without(&choice.exclude_kinds).unwrap_or_default();
+            let verdict = walked.verifier.finish();
+            Ok((resume_text(view, newest.as_ref(), events, &verdict, choice, pace)?, known))
         })
     }
 
-    fn in_one_view<T>(&self, read: impl FnOnce(&View<'_>) -> Result<T, ReadFault>) -> Result<T, ToolError> {
-        let result = self.view().and_then(|view| read(&view));
-        if !self.connection.is_autocommit()
-            && let Err(error) = self.connection.execute_batch("ROLLBACK")
-        {
-            tracing::error!("cannot end a read transaction: {error}");
+    fn in_one_view<T>(
+        &self,
+        beside: Option<&mut Self>,
+        read: impl FnOnce(&View<'_>, Option<&mut Connection>) -> Result<T, ReadFault>,
+    ) -> Result<T, ToolError> {
+        let mut beside = beside.map(|beside| &mut beside.connection);
+        let result = self
+            .begin(beside.as_deref())
+            .and_then(|(view, both)| read(&view, beside.as_deref_mut().filter(|_| both)));
+        for connection in [Some(&self.connection), beside.as_deref()].into_iter().flatten() {
+            end(connection);
         }
-        result.map_err(|fault| match fault {
-            ReadFault::Tool(error) => error,
-            ReadFault::Sqlite(error) => diagnose::tool_error(UNREAD, &error),
-        })
+        result.map_err(in_words)
     }
 
-    fn view(&self) -> Result<View<'_>, ReadFault> {
+    /// Begins the view, also on the second connection where both can have the same.
+    fn begin(&self, beside: Option<&Connection>) -> Result<(View<'_>, bool), ReadFault> {
         let connection = &self.connection;
-        connection.execute_batch("BEGIN")?;
-        let has_hash = match tables::readable(connection) {
-            Ok(readable) => readable.checkpoint_hash,
-            Err(SchemaFault::Sqlite(error)) => return Err(error.into()),
-            Err(SchemaFault::Foreign(what)) => {
-                return Err(ToolError::new(ErrorCode::UnknownTable, format!("{UNREAD}: {what}")).into());
-            }
+        let mode: String =
+            connection.prepare_cached("PRAGMA main.journal_mode")?.query_row([], |row| row.get(0))?;
+        let in_pieces = mode != "wal";
+        let both = match beside {
+            Some(beside) if !in_pieces => begin_both(connection, beside)?,
+            _ => run(connection, "BEGIN").map(|()| false)?,
         };
-        // Reading starts the view, here at the latest.
-        let last: Option<i64> = connection
-            .prepare_cached("SELECT id FROM memory_events ORDER BY id DESC LIMIT 1")?
-            .query_row([], |row| row.get(0))
-            .optional()?;
-        let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
-        Ok(View { connection, last: last.unwrap_or(i64::MIN), has_hash, in_pieces: mode != "wal" })
+        Ok((View::of(connection, in_pieces)?, both))
     }
 }
 
-/// The file as it was at one moment.
-struct View<'a> {
-    connection: &'a Connection,
-    /// The newest event then; `i64::MIN` for none.
-    last: i64,
-    /// Whether checkpoints have the column `hash`.
-    has_hash: bool,
-    in_pieces: bool,
+/// The event that the newest checkpoint names; without one, all events lie behind it.
+pub(super) fn newest_since(newest: Option<&NewestCheckpoint>) -> i64 {
+    newest.map_or(i64::MIN, |checkpoint| checkpoint.last_event_id)
 }
 
-impl View<'_> {
-    /// Feeds all checkpoints and events to the verifier, and each event's id and kind to `each`. Also
-    /// returns the newest event's id.
-    fn walk(
-        &self,
-        pace: &Pace<'_>,
-        mut each: impl FnMut(i64, Option<&[u8]>),
-    ) -> Result<(Verdict, i64), ReadFault> {
-        let mut verifier = ChainVerifier::new(self.pins(pace)?);
-        if self.in_pieces {
-            self.connection.execute_batch("COMMIT")?;
+/// The text: the newest checkpoint, the newest events behind it of the `events` that there are, the verdict.
+pub(super) fn resume_text(
+    view: &View<'_>,
+    newest: Option<&NewestCheckpoint>,
+    events: u64,
+    verdict: &Verdict,
+    choice: &ResumeChoice,
+    pace: &Pace<'_>,
+) -> Result<String, ReadFault> {
+    let chosen =
+        |kind: Option<&[u8]>| !choice.exclude_kinds.iter().any(|excluded| Some(excluded.as_bytes()) == kind);
+    let mut text = ResumeText::new(newest.map(NewestCheckpoint::borrowed), choice.caps);
+    let mut statement = view.connection.prepare_cached(
+        "SELECT id, ts, kind, content FROM memory_events WHERE id > ?1 AND id <= ?2 ORDER BY id DESC",
+    )?;
+    let mut rows = statement.query((newest_since(newest), view.last))?;
+    let mut shown = 0;
+    while shown < choice.max_events
+        && let Some(row) = rows.next()?
+    {
+        pace.check()?;
+        if !chosen(row.get_ref(2)?.as_bytes().ok()) {
+            continue;
         }
-        let total = u64::try_from(self.last).unwrap_or_default();
-        let mut told = Instant::now();
-        let mut after = i64::MIN;
-        while let Some(reached) = self.piece(after, &mut verifier, pace, &mut each)? {
-            after = reached;
-            if told.elapsed() >= Duration::from_millis(200) {
-                told = Instant::now();
-                (pace.progress)(verifier.events(), total.max(verifier.events()));
-            }
+        let event =
+            ResumeEvent { id: cell(row, 0)?, ts: cell(row, 1)?, kind: cell(row, 2)?, content: cell(row, 3)? };
+        if text.older(&event) == Flow::Full {
+            break;
         }
-        (pace.progress)(verifier.events(), verifier.events());
-        Ok((verifier.finish(), self.last))
+        shown += 1;
     }
+    Ok(text.finish(events, verdict))
+}
 
-    /// Reads the events behind `after`, up to a piece of them; the last id read, if any.
-    fn piece(
-        &self,
-        after: i64,
-        verifier: &mut ChainVerifier,
-        pace: &Pace<'_>,
-        each: &mut impl FnMut(i64, Option<&[u8]>),
-    ) -> Result<Option<i64>, ReadFault> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT id, ts, session, kind, content, prev_hash, hash FROM memory_events \
-             WHERE id > ?1 AND id <= ?2 ORDER BY id",
-        )?;
-        let mut rows = statement.query((after, self.last))?;
-        let (mut events, mut bytes, mut reached) = (0, 0, None);
-        while events < PIECE_EVENTS && bytes < PIECE_BYTES {
-            let row = match rows.next() {
-                Ok(Some(row)) => row,
-                Ok(None) => break,
-                Err(error) if is_too_big(&error) => {
-                    drop(rows);
-                    drop(statement);
-                    return self.too_big(reached.unwrap_or(after), verifier, each);
-                }
-                Err(error) => return Err(error.into()),
-            };
-            if events.is_multiple_of(64) || bytes >= PIECE_BYTES / 16 {
-                pace.check()?;
-            }
-            let id = row.get(0)?;
-            match event_of(row, id) {
-                Ok(event) => {
-                    bytes += event.content.len();
-                    verifier.event(&event);
-                }
-                Err(reason) => verifier.unreadable(id, &reason),
-            }
-            each(id, row.get_ref(3)?.as_bytes().ok());
-            reached = Some(id);
-            events += 1;
-        }
-        Ok(reached)
-    }
-
-    /// An event that is larger than any value the server reads: its id is all that can be had.
-    fn too_big(
-        &self,
-        after: i64,
-        verifier: &mut ChainVerifier,
-        each: &mut impl FnMut(i64, Option<&[u8]>),
-    ) -> Result<Option<i64>, ReadFault> {
-        let id: Option<i64> = self
-            .connection
-            .prepare_cached("SELECT id FROM memory_events WHERE id > ?1 ORDER BY id LIMIT 1")?
-            .query_row([after], |row| row.get(0))
-            .optional()?;
-        if let Some(id) = id {
-            verifier.unreadable(id, &format!("it is larger than {} MiB", open::MAX_VALUE_BYTES >> 20));
-            each(id, None);
-        }
-        Ok(id)
-    }
-
-    fn pins(&self, pace: &Pace<'_>) -> Result<Pins, ReadFault> {
-        let mut pins = Pins::new();
-        let sql = if self.has_hash {
-            "SELECT id, ts, session, summary, last_event_id, head_hash, hash FROM memory_checkpoints ORDER BY id"
-        } else {
-            "SELECT id, ts, session, summary, last_event_id, head_hash FROM memory_checkpoints ORDER BY id"
-        };
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            pace.check()?;
-            let id = row.get(0)?;
-            match checkpoint_of(row, id, self.has_hash) {
-                Ok(checkpoint) => pins.checkpoint(&checkpoint),
-                Err(reason) => pins.unreadable(id, &reason),
-            }
-        }
-        Ok(pins)
-    }
-
-    fn newest_checkpoint(&self) -> Result<Option<NewestCheckpoint>, ReadFault> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT id, ts, last_event_id, summary FROM memory_checkpoints ORDER BY id DESC LIMIT 1",
-        )?;
-        // A checkpoint written from outside may hold anything; it is shown as far as it can be.
-        let checkpoint = |row: &Row<'_>| {
-            let text = |column: usize| -> rusqlite::Result<String> {
-                let bytes = row.get_ref(column)?.as_bytes().unwrap_or_default();
-                Ok(String::from_utf8_lossy(bytes).into_owned())
-            };
-            let last_event_id = row.get_ref(2)?.as_i64().unwrap_or_default();
-            Ok(NewestCheckpoint { id: row.get(0)?, ts: text(1)?, last_event_id, summary: text(3)? })
-        };
-        Ok(statement.query_row([], checkpoint).optional()?)
+/// Ends a read transaction, if there is one.
+pub(super) fn end(connection: &Connection) {
+    if !connection.is_autocommit()
+        && let Err(error) = connection.execute_batch("ROLLBACK")
+    {
+        tracing::error!("cannot end a read transaction: {error}");
     }
 }
 
-struct NewestCheckpoint {
-    id: i64,
-    ts: String,
-    last_event_id: i64,
-    summary: String,
-}
-
-impl NewestCheckpoint {
-    fn borrowed(&self) -> ResumeCheckpoint<'_> {
-        let Self { id, ts, last_event_id, summary } = self;
-        ResumeCheckpoint { id: *id, ts, last_event_id: *last_event_id, summary }
+pub(super) fn in_words(fault: ReadFault) -> ToolError {
+    match fault {
+        ReadFault::Tool(error) => error,
+        ReadFault::Sqlite(error) => diagnose::tool_error(UNREAD, &error),
     }
-}
-
-enum ReadFault {
-    Sqlite(rusqlite::Error),
-    Tool(ToolError),
-}
-
-impl From<rusqlite::Error> for ReadFault {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Sqlite(error)
-    }
-}
-
-impl From<ToolError> for ReadFault {
-    fn from(error: ToolError) -> Self {
-        Self::Tool(error)
-    }
-}
-
-fn is_too_big(error: &rusqlite::Error) -> bool {
-    error.sqlite_error_code() == Some(rusqlite::ErrorCode::TooBig)
 }
 
 /// Reading the schema and the server's tables, and through no view or trigger.
@@ -353,7 +234,9 @@ fn only_reading(context: AuthContext<'_>) -> Authorization {
         && match context.action {
             AuthAction::Select | AuthAction::Transaction { .. } => true,
             AuthAction::Read { table_name, .. } => readable(table_name),
-            AuthAction::Pragma { pragma_name, .. } => matches!(pragma_name, "table_xinfo" | "journal_mode"),
+            AuthAction::Pragma { pragma_name, .. } => {
+                matches!(pragma_name, "table_xinfo" | "journal_mode" | "data_version")
+            }
             _ => false,
         };
     if allowed { Authorization::Allow } else { Authorization::Deny }

@@ -9,9 +9,12 @@ use super::introspect::{Column, columns, rowid_alias};
 use super::names::{find_table, real_name, table_names, unknown_table};
 use super::objects::{Catalog, quoted};
 use super::query::cell_of;
+use super::search_beside;
 use super::shown::{rowid_is_hidden, shown, shown_columns};
+use super::watch::Stop;
 use crate::error::{ErrorCode, ToolError};
 use crate::policy::Policy;
+use crate::policy::decide::{ObjectKind, Objects};
 use crate::render::{Caps, Cell};
 use crate::search::{Pattern, SearchEnd, SearchReport};
 use rusqlite::types::ValueRef;
@@ -78,9 +81,14 @@ pub fn run(
     }
     let keys = plan.key.len();
     let mut report = SearchReport::new(plan.searched.len(), search.limit, search.context_chars, search.caps);
+    let mut end = SearchEnd { maximum: search.max_rows, candidates_cut: None };
+    if let Some(found) = search_beside::run(guarded, policy, search, &plan, &pattern)? {
+        found.into_iter().for_each(|found| report.take(found, &plan.searched));
+        return Ok(text_of(report, end));
+    }
     let _running = guarded.enter(&compiled.judged);
     let mut rows = compiled.statement.raw_query();
-    let mut end = SearchEnd { maximum: search.max_rows, candidates_cut: None };
+    let mut looks = Looks::default();
     loop {
         let row = match rows.next() {
             Ok(Some(row)) => row,
@@ -93,38 +101,74 @@ pub fn run(
         }
         report.begin_row();
         let mut look = || -> rusqlite::Result<()> {
-            let key: Vec<Cell<'_>> =
-                (0..keys).map(|at| row.get_ref(at).map(cell_of)).collect::<rusqlite::Result<_>>()?;
+            let single = [row.get_ref(0).map(cell_of)?];
+            let composite: Vec<Cell<'_>>;
+            let key: &[Cell<'_>] = if keys == 1 {
+                &single
+            } else {
+                composite =
+                    (0..keys).map(|at| row.get_ref(at).map(cell_of)).collect::<rusqlite::Result<_>>()?;
+                &composite
+            };
             for (at, column) in plan.searched.iter().enumerate() {
-                match row.get_ref(keys + at)? {
-                    ValueRef::Text(text) => report.value(&pattern, &key, column, text),
-                    ValueRef::Integer(value) => {
-                        report.value(&pattern, &key, column, value.to_string().as_bytes())
-                    }
-                    ValueRef::Real(value) => {
-                        report.value(&pattern, &key, column, format!("{value:?}").as_bytes())
-                    }
-                    ValueRef::Null | ValueRef::Blob(_) => {}
-                }
+                looks.value(row.get_ref(keys + at)?, |text| report.value(&pattern, key, column, text));
             }
             Ok(())
         };
         look().map_err(|error| guarded.fault(&error))?;
-        // The regex engine runs between SQLite's own looks at the watch.
-        if guarded.watch().must_stop() {
-            return Err(Fault::Stopped(guarded.watch().stopped().unwrap_or(super::watch::Stop::Deadline)));
+        looks.go_on(guarded)?;
+    }
+    Ok(text_of(report, end))
+}
+
+fn text_of(report: SearchReport, end: SearchEnd) -> super::query::TextResult {
+    let rendered = report.finish(end);
+    super::query::TextResult { text: rendered.text, rows: rendered.rows }
+}
+
+/// When to look at the watch: the pattern engine runs between SQLite's own looks at it.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    rows: u32,
+    bytes: usize,
+}
+
+impl Looks {
+    /// Hands a value that can match to the pattern engine.
+    pub(super) fn value(&mut self, value: ValueRef<'_>, mut look: impl FnMut(&[u8])) {
+        match value {
+            ValueRef::Text(text) => {
+                self.bytes += text.len();
+                look(text);
+            }
+            ValueRef::Integer(value) => look(value.to_string().as_bytes()),
+            ValueRef::Real(value) => look(format!("{value:?}").as_bytes()),
+            ValueRef::Null | ValueRef::Blob(_) => {}
         }
     }
-    let rendered = report.finish(end);
-    Ok(super::query::TextResult { text: rendered.text, rows: rendered.rows })
+
+    /// A row is done: stops where the watch says so, asked every few rows, sooner where they are large.
+    pub(super) fn go_on(&mut self, guarded: &Guarded) -> Result<(), Fault> {
+        self.rows += 1;
+        if self.rows < 64 && self.bytes < 64 * 1024 {
+            return Ok(());
+        }
+        *self = Self::default();
+        if guarded.watch().must_stop() {
+            return Err(Fault::Stopped(guarded.watch().stopped().unwrap_or(Stop::Deadline)));
+        }
+        Ok(())
+    }
 }
 
 /// What to select.
-struct Plan {
-    table: String,
+pub(super) struct Plan {
+    pub(super) table: String,
     /// SQL expressions of the key.
     key: Vec<String>,
-    searched: Vec<String>,
+    /// The name of the rowid, where that alone is the key.
+    pub(super) rowid: Option<&'static str>,
+    pub(super) searched: Vec<String>,
 }
 
 impl Plan {
@@ -165,6 +209,7 @@ impl Plan {
             ))
             .into());
         }
+        let mut rowid = None;
         let key = match &search.key_column {
             Some(name) => vec![quoted(&real_name(&visible, &table, name)?)],
             None if view => {
@@ -177,7 +222,11 @@ impl Plan {
             // The rowid is the value of an INTEGER PRIMARY KEY, and may be hidden with it.
             None if rowid_is_hidden(hidden, &table, &all) => Vec::new(),
             None => match rowid_alias(&columns) {
-                Some(alias) => vec![alias.to_owned()],
+                Some(alias) => {
+                    // Only an ordinary table has its rows in the order of their rowids.
+                    rowid = (catalog.kind(&table) == Some(ObjectKind::Table)).then_some(alias);
+                    vec![alias.to_owned()]
+                }
                 None => primary_key(&columns),
             },
         };
@@ -187,12 +236,17 @@ impl Plan {
             ))
             .into());
         }
-        Ok(Self { table, key, searched })
+        Ok(Self { table, key, rowid, searched })
+    }
+
+    /// Key and searched columns, as SQL.
+    pub(super) fn columns(&self) -> String {
+        let columns = self.key.iter().cloned().chain(self.searched.iter().map(|name| quoted(name)));
+        columns.collect::<Vec<_>>().join(", ")
     }
 
     fn select(&self, filter: Option<&str>) -> String {
-        let columns = self.key.iter().cloned().chain(self.searched.iter().map(|name| quoted(name)));
-        let columns = columns.collect::<Vec<_>>().join(", ");
+        let columns = self.columns();
         let table = quoted(&self.table);
         match filter {
             // The line break ends a comment that the expression may close with.

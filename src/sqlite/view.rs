@@ -148,6 +148,7 @@ impl Writer {
             }
             Some(_) => return Err(Fault::Exists { kind: "table".to_owned(), name: view.name.to_owned() }),
         };
+        let bytes = self.schema_bytes()?;
         let text = definition(view.name, view.description, select);
         let compiled = self.guarded().compile(policy, &text)?;
         let creates = matches!(&compiled.judged.facts.structural,
@@ -161,6 +162,7 @@ impl Writer {
             let _running = self.guarded().enter(&judged);
             compiled.statement.raw_execute().map_err(fault)?;
         }
+        self.check_schema_size(bytes)?;
         // Compiling a SELECT from it finds what CREATE VIEW does not look for: a view that names itself.
         let columns = conn
             .prepare(&format!("SELECT * FROM main.{name}"))

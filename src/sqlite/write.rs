@@ -4,6 +4,8 @@
 //! trigger, write the audit row with the guard lifted, commit. Whatever fails before the commit rolls
 //! everything back. Snapshots are not made here; whoever needs one has made it before.
 
+pub use super::change::{Change, Changed, Moments};
+use super::change::{Counted, Done, Retry, not_here};
 use super::fault::Fault;
 use super::guard::{Compiled, Guarded, Judged};
 use super::ledger::insert_audit;
@@ -13,10 +15,9 @@ use super::program;
 use super::query::{column_names, push_row};
 use super::seen::Seen;
 use super::text_command;
-use super::toll::{Agreed, Ran as Taken};
+use super::toll::Ran as Taken;
 use crate::audit::AuditRow;
 use crate::policy::{ActionKind, Policy, Refusal};
-use crate::render::Caps;
 use crate::render::csv::{CsvSink, Flow};
 use crate::render::trailer::RowCut;
 use rusqlite::Connection;
@@ -30,48 +31,6 @@ pub struct Writer {
     seen: Seen,
     path: PathBuf,
     committed: Option<Connection>,
-}
-
-/// One change.
-#[derive(Clone, Debug)]
-pub struct Change<'a> {
-    /// The statement.
-    pub sql: &'a str,
-    /// Its parameters.
-    pub params: &'a Params,
-    /// RETURNING rows to show at most.
-    pub max_rows: u64,
-    /// Caps of their text.
-    pub caps: Caps,
-    /// Existing rows that may be overwritten; none where the policy does not count.
-    pub max_overwrites: Option<u64>,
-    /// What a person has agreed that it may take.
-    pub agreed: Agreed<'a>,
-    /// The audit row, but for rows and duration.
-    pub audit: &'a AuditRow,
-}
-
-/// What a change came to.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Changed {
-    /// `sqlite3_changes` of the statement; 0 for CREATE, DROP and their like.
-    pub rows: u64,
-    /// The rowid of the last row it inserted itself.
-    pub last_insert_rowid: Option<i64>,
-    /// For CREATE, DROP, ALTER, ANALYZE, REINDEX: what was done to what.
-    pub structural: Option<(ActionKind, String)>,
-    /// Whether there was nothing to do (IF EXISTS, IF NOT EXISTS).
-    pub nothing: bool,
-    /// RETURNING rows as CSV with a trailer.
-    pub returning: Option<String>,
-}
-
-/// Told of the moments that the parent must know of.
-pub trait Moments {
-    /// The statement reads the server's log: write what is gathered first.
-    fn before_log(&mut self);
-    /// What follows is not to be interrupted.
-    fn before_commit(&mut self);
 }
 
 impl Writer {
@@ -169,6 +128,20 @@ impl Writer {
         counted: Counted,
         began: Instant,
     ) -> Result<Changed, Retry> {
+        let done = self.change(policy, change, counted)?;
+        self.watch_out(moments, done.total);
+        self.log(change, &done, began)?;
+        self.commit()?;
+        Ok(done.changed)
+    }
+
+    /// Runs the change, within a transaction that has the write lock.
+    pub(super) fn change(
+        &mut self,
+        policy: &'static Policy,
+        change: &Change<'_>,
+        counted: Counted,
+    ) -> Result<Done, Retry> {
         // Judged again: nobody can change the schema from here on.
         let judged = Arc::clone(&self.compile(policy, change.sql)?.judged);
         let scope = match (change.max_overwrites, &judged.catalog) {
@@ -184,7 +157,10 @@ impl Writer {
             _ => None,
         };
         let weighed = change.agreed.before(self.guarded.trusted(), &judged).map_err(|e| self.fault(&e))?;
-        let ours = judged.facts.structural.as_ref().map(|_| self.server_objects()).transpose()?;
+        let ours = match &judged.facts.structural {
+            Some(_) => Some((self.server_objects()?, self.schema_bytes()?)),
+            None => None,
+        };
         self.seen.reset();
         let total_before = self.guarded.trusted().total_changes();
         let changed = self.step(policy, change)?;
@@ -194,6 +170,7 @@ impl Writer {
         {
             let before = match before_here {
                 Some(counts) => counts,
+                None if counted == Counted::Elsewhere => return Err(Retry::Yes(not_here())),
                 None => self.count_beside(scope)?,
             };
             let after = scope.count(self.guarded.trusted()).map_err(|e| self.fault(&e))?;
@@ -205,9 +182,10 @@ impl Writer {
                 return Err(Retry::No(Refusal::Overwrites { rows, cap: *cap }.into()));
             }
         }
-        if let Some(ours) = &ours {
+        if let Some((ours, bytes)) = &ours {
             self.check_server_objects(ours)?;
             self.check_no_temporary()?;
+            self.check_schema_size(*bytes)?;
         }
         if let Some(table) = &judged.facts.trigger_on {
             self.judge_trigger(policy, table)?;
@@ -217,13 +195,15 @@ impl Writer {
             let toll = before.toll(self.guarded.trusted(), &ran).map_err(|e| self.fault(&e))?;
             change.agreed.holds_for(toll)?;
         }
-        self.watch_out(moments, total);
+        Ok(Done { changed, total, judged })
+    }
+
+    /// Writes the change's audit row.
+    pub(super) fn log(&self, change: &Change<'_>, done: &Done, began: Instant) -> Result<(), Fault> {
         let mut audit = change.audit.clone();
-        audit.rows = i64::try_from(changed.rows).ok();
+        audit.rows = i64::try_from(done.changed.rows).ok();
         audit.duration_ms += i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
-        self.write_audit(&audit, &judged)?;
-        self.commit()?;
-        Ok(changed)
+        self.write_audit(&audit, &done.judged)
     }
 
     /// Compiles for a change: what only reads, or under a destructive policy only adds, is sent on.
@@ -348,28 +328,8 @@ impl Writer {
         }
     }
 
-    fn fault(&self, error: &rusqlite::Error) -> Fault {
+    pub(super) fn fault(&self, error: &rusqlite::Error) -> Fault {
         self.guarded.fault(error)
-    }
-}
-
-/// Where the row counts from before come from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Counted {
-    /// From a second connection, when they are needed.
-    Beside,
-    /// From this one, before the statement.
-    Before,
-}
-
-enum Retry {
-    Yes(Fault),
-    No(Fault),
-}
-
-impl From<Fault> for Retry {
-    fn from(fault: Fault) -> Self {
-        Self::No(fault)
     }
 }
 

@@ -2,7 +2,11 @@
 
 use super::Outcome;
 use super::catalog::{Catalog, Primitive};
+use super::files::Files;
 use super::kv::Kv;
+use super::memory::Memory;
+use super::objects::Objects;
+use super::queue::Queue;
 use async_trait::async_trait;
 use std::sync::Arc;
 
@@ -14,6 +18,18 @@ pub trait Store: Send + Sync + 'static {
 
     /// A key-value primitive.
     async fn kv(&self, primitive: &Primitive) -> Outcome<Arc<dyn Kv>>;
+
+    /// A queue primitive.
+    async fn queue(&self, primitive: &Primitive) -> Outcome<Arc<dyn Queue>>;
+
+    /// A memory primitive.
+    async fn memory(&self, primitive: &Primitive) -> Outcome<Arc<dyn Memory>>;
+
+    /// An fs primitive.
+    async fn files(&self, primitive: &Primitive) -> Outcome<Arc<dyn Files>>;
+
+    /// A storage primitive.
+    async fn objects(&self, primitive: &Primitive) -> Outcome<Arc<dyn Objects>>;
 
     /// Writes what is still queued and closes everything. Nothing works afterwards.
     async fn close(&self);

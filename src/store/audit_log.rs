@@ -7,7 +7,6 @@ use crate::audit::AuditRow;
 use crate::error::StartError;
 use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -37,7 +36,8 @@ impl AuditLog {
                 "the audit log `{shown}` would be written into the database; give another file"
             )));
         }
-        let opened = std::fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+        let opened =
+            crate::platform::private(std::fs::OpenOptions::new().append(true).create(true)).open(path);
         let file = opened
             .map_err(|error| StartError::failure(format!("cannot open the audit log `{shown}`: {error}")))?;
         Ok(Self { path: path.to_path_buf(), sink: Mutex::new(Sink { file, failing: false }) })
@@ -90,7 +90,6 @@ fn is_of_database(path: &Path, database: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn each_call_is_one_line_of_json_without_control_characters() {
@@ -110,7 +109,8 @@ mod tests {
         assert_eq!(lines.len(), 2);
         assert!(!lines[0].chars().any(|c| c.is_control() || c == '\u{2028}'));
         assert_eq!(serde_json::from_str::<AuditRow>(lines[0]).unwrap(), row);
-        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let mode = crate::platform::mode(&std::fs::metadata(&path).unwrap());
+        assert!(mode.is_none_or(|mode| mode & 0o777 == 0o600), "{mode:?}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub mod audit_log;
 pub mod queue;
 pub mod reader;
 mod settling;
+mod trusted;
 mod writer;
 
 use crate::audit::AuditRow;

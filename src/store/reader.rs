@@ -1,18 +1,20 @@
 //! Verification and the resume text, off the async threads and beside the writes.
 //!
-//! It holds a few reading connections for reuse. It neither judges the chain nor words the text.
+//! It holds a few reading connections for reuse; a reading that finds a second one free uses it too, on a second
+//! thread. It neither judges the chain nor words the text.
 
 use crate::chain::Verdict;
 use crate::error::{ErrorCode, StartError, ToolError};
 pub use crate::sqlite::readout::ResumeChoice;
-use crate::sqlite::readout::{Pace, Readout};
+use crate::sqlite::readout::{Known, Pace, Readout};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// Readings at once. A second one keeps a short resume from waiting behind a long verification.
+/// Connections that read at once. A second one keeps a short resume from waiting behind a long verification,
+/// or helps with it.
 const READERS: usize = 2;
 
 /// Told the events done and about how many there are.
@@ -60,7 +62,12 @@ impl Reader {
     /// # Errors
     /// No such tables (a file opened with --read-only), the limit, a cancelled call, or SQLite's.
     pub async fn verify(&self, reading: Reading) -> Result<Verdict, ToolError> {
-        self.run(reading, |readout, pace| readout.verify(pace)).await
+        self.verify_known(reading).await.map(|(verdict, _)| verdict)
+    }
+
+    /// The same, with what a later reading may go on from.
+    pub(super) async fn verify_known(&self, reading: Reading) -> Result<(Verdict, Option<Known>), ToolError> {
+        self.run(reading, |readout, pace, beside| readout.verify(pace, beside)).await
     }
 
     /// The resume text, with the verdict over the same view of the file.
@@ -68,7 +75,16 @@ impl Reader {
     /// # Errors
     /// As [`Reader::verify`].
     pub async fn resume(&self, choice: ResumeChoice, reading: Reading) -> Result<String, ToolError> {
-        self.run(reading, move |readout, pace| readout.resume(&choice, pace)).await
+        self.resume_known(choice, reading).await.map(|(text, _)| text)
+    }
+
+    /// The same, with what a later reading may go on from.
+    pub(super) async fn resume_known(
+        &self,
+        choice: ResumeChoice,
+        reading: Reading,
+    ) -> Result<(String, Option<Known>), ToolError> {
+        self.run(reading, move |readout, pace, beside| readout.resume(&choice, pace, beside)).await
     }
 
     /// Closes the connections that nobody uses.
@@ -79,7 +95,7 @@ impl Reader {
     async fn run<T: Send + 'static>(
         &self,
         reading: Reading,
-        read: impl FnOnce(&Readout, &Pace<'_>) -> Result<T, ToolError> + Send + 'static,
+        read: impl FnOnce(&Readout, &Pace<'_>, Option<&mut Readout>) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
         let deadline = Instant::now() + reading.limit;
         let shared = Arc::clone(&self.shared);
@@ -98,8 +114,11 @@ impl Reader {
             let pace = Pace { deadline, limit: reading.limit, cancelled: &cancelled, progress: &progress };
             pace.check()?;
             let readout = shared.take()?;
-            let result = read(&readout, &pace);
-            shared.give_back(readout);
+            // Where nobody else reads, both connections and two threads for one reading.
+            let second = if two_cores() { shared.free.try_acquire().ok() } else { None };
+            let mut beside = second.as_ref().and_then(|_| shared.take().ok());
+            let result = read(&readout, &pace, beside.as_mut());
+            [Some(readout), beside].into_iter().flatten().for_each(|readout| shared.give_back(readout));
             result
         });
         blocking.await.unwrap_or_else(|error| Err(failed(&error)))
@@ -122,6 +141,10 @@ impl Shared {
             idle.push(readout);
         }
     }
+}
+
+fn two_cores() -> bool {
+    std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1)
 }
 
 fn failed(error: &tokio::task::JoinError) -> ToolError {

@@ -3,13 +3,15 @@
 //! It decides nothing about turns: whoever sends a drain has the turn, or holds it elsewhere meanwhile.
 
 use super::queue::{Append, Job, Queue, Text, report};
+use super::reader::Reading;
 use super::settling::Settling;
 use crate::audit::AuditRow;
 use crate::error::{StartError, ToolError};
 use crate::sqlite::ledger::{Appended, Batch, Ledger, LedgerError, Reach};
+use crate::sqlite::readout::{Known, Pace, ResumeChoice};
 use std::collections::VecDeque;
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{OwnedMutexGuard, oneshot};
 
 /// What the thread is asked.
@@ -30,6 +32,18 @@ pub(super) enum Message {
     MaxId { session: String, reply: oneshot::Sender<Result<i64, ToolError>> },
     /// Whether a call of this run has its row.
     HasRow { call: u64, wait: Duration, reply: oneshot::Sender<Result<bool, ToolError>> },
+    /// The number that changes when somebody else commits.
+    Version { reply: oneshot::Sender<Option<i64>> },
+    /// Remember what was verified, unless somebody else has committed since that number was asked for.
+    Trust { version: i64, known: Box<Known> },
+    /// The next resume verifies from the first event.
+    Distrust,
+    /// The resume text, going on from that; none where it has to be verified in full.
+    Resume {
+        choice: ResumeChoice,
+        reading: Reading,
+        reply: oneshot::Sender<Result<Option<String>, ToolError>>,
+    },
     /// Close the connection and end.
     Stop {
         /// Told when the connection is closed.
@@ -90,6 +104,20 @@ fn serve(
             }
             Message::MaxId { session, reply } => {
                 let _ = reply.send(ledger.max_audit_id(&session));
+            }
+            Message::Version { reply } => {
+                let _ = reply.send(ledger.data_version());
+            }
+            Message::Trust { version, known } => ledger.trust(version, *known),
+            Message::Distrust => ledger.distrust(),
+            // Whoever had no patience verifies in full by now.
+            Message::Resume { reply, .. } if reply.is_closed() => {}
+            Message::Resume { choice, reading, reply } => {
+                let cancelled = || reading.cancel.is_cancelled();
+                let deadline = Instant::now() + reading.limit;
+                let pace =
+                    Pace { deadline, limit: reading.limit, cancelled: &cancelled, progress: &|_, _| {} };
+                let _ = reply.send(ledger.resume(&choice, &pace));
             }
             Message::HasRow { call, wait, reply } => {
                 let _ = reply.send(ledger.has_row_of(session, call, wait));

@@ -4,7 +4,7 @@
 //! It forgives what clients and models commonly do (digits in a string, 2.0, JSON text for a list) and says
 //! the rest in one line. What a value means is the handler's to check.
 
-use super::{SurfaceSettings, pattern};
+use super::{SurfaceSettings, pattern, values};
 use crate::error::ToolError;
 use crate::spec::descriptor::Context;
 use crate::spec::diagnostic::{listed, nearest};
@@ -262,7 +262,8 @@ fn as_text(value: Value) -> Value {
 
 /// An array or object that came as JSON text; everything else as it is.
 fn from_json_text(value: Value) -> Value {
-    let parsed = value.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let text = value.as_str().filter(|text| !values::too_many(text.as_bytes()));
+    let parsed = text.and_then(|text| serde_json::from_str::<Value>(text).ok());
     parsed.filter(|parsed| parsed.is_array() || parsed.is_object()).unwrap_or(value)
 }
 

@@ -6,6 +6,7 @@
 pub mod arguments;
 pub mod pattern;
 pub mod settings;
+pub mod values;
 
 pub use settings::SurfaceSettings;
 

@@ -2,17 +2,17 @@
 //!
 //! It keeps no time and knows no jobs; `pool` does.
 
+use super::confine::TEMP_VARIABLES;
 use super::protocol::{FrameError, FromWorker, Order, body_length, decode, encode};
 use std::ffi::OsStr;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-/// Environment a worker keeps: where temporary files go. Nothing else of the server's reaches it.
-const KEPT_ENVIRONMENT: &[&str] =
-    &["SQLITE_TMPDIR", "TMPDIR", "RUST_BACKTRACE", "LLVM_PROFILE_FILE", "SystemRoot", "TEMP", "TMP"];
+/// Environment a worker keeps. Nothing else of the server's reaches it.
+const KEPT_ENVIRONMENT: &[&str] = &["RUST_BACKTRACE", "LLVM_PROFILE_FILE", "SystemRoot"];
 
 /// glibc's allocator in a worker: large values get pages of their own, which go back to the system when
 /// they are freed (<https://man7.org/linux/man-pages/man3/mallopt.3.html>). As it is set up otherwise,
@@ -38,8 +38,9 @@ pub(super) struct Inbox {
 }
 
 impl Worker {
-    pub(super) fn spawn() -> io::Result<Self> {
-        let mut command = worker_command("worker")?;
+    /// Starts one whose temporary files go into this folder; without one it has none.
+    pub(super) fn spawn(temporary: Option<&Path>) -> io::Result<Self> {
+        let mut command = worker_command("worker", temporary)?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).kill_on_drop(true);
         let mut child = command.spawn()?;
         let gone = || io::Error::other("the worker has no pipe");
@@ -103,13 +104,18 @@ fn to_io(error: FrameError) -> io::Error {
 ///
 /// # Errors
 /// When the program's own file cannot be found.
-fn worker_command(subcommand: impl AsRef<OsStr>) -> io::Result<Command> {
+fn worker_command(subcommand: impl AsRef<OsStr>, temporary: Option<&Path>) -> io::Result<Command> {
     // On Linux this is the running program even if its file was replaced meanwhile.
     let program =
         if cfg!(target_os = "linux") { PathBuf::from("/proc/self/exe") } else { std::env::current_exe()? };
     let mut command = std::process::Command::new(program);
     command.arg(subcommand).env_clear();
     command.envs(ALLOCATOR_ENVIRONMENT.iter().copied());
+    for (name, folder) in TEMP_VARIABLES.iter().zip(std::iter::repeat(temporary)) {
+        if let Some(folder) = folder {
+            command.env(name, folder);
+        }
+    }
     for name in KEPT_ENVIRONMENT {
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);

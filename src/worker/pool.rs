@@ -5,12 +5,12 @@
 
 use super::child::{Worker, encoded, receive};
 use super::narrowed::Narrowed;
+use super::nursery::Nursery;
 use super::protocol::{Answer, FromWorker, Job, Order, Setup, ToWorker, Work};
-use crate::error::{ErrorCode, ToolError};
+use super::unsent::Unsent;
+use crate::error::ErrorCode;
 use crate::policy::Narrowing;
-use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
 use crate::sqlite::fault::Fault;
-use crate::sqlite::restore::{Listing, RestoreRequest, Restored, SnapshotEntry};
 use crate::sqlite::watch::Stop;
 use std::io;
 use std::path::PathBuf;
@@ -18,8 +18,6 @@ use std::sync::Mutex as StdMutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::io::AsyncWriteExt;
-use tokio::process::ChildStdin;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -34,7 +32,7 @@ pub const KILL_GRACE: Duration = Duration::from_secs(1);
 const KILL_WAIT: Duration = Duration::from_millis(100);
 
 /// How long a commit may take that has been announced.
-const COMMIT_GRACE: Duration = Duration::from_secs(120);
+pub(super) const COMMIT_GRACE: Duration = Duration::from_secs(120);
 
 /// How long a worker may take to open the file.
 const START_GRACE: Duration = Duration::from_secs(30);
@@ -65,15 +63,16 @@ pub trait Attend: Send + Sync {
 
 /// The workers of one database.
 pub struct Pool {
-    path: PathBuf,
-    busy_timeout: Duration,
+    pub(super) path: PathBuf,
+    pub(super) busy_timeout: Duration,
     immutable: bool,
     narrowed: Narrowed,
     numbers: AtomicU64,
     places: Semaphore,
     idle: StdMutex<Vec<Worker>>,
     writer: Mutex<Option<Worker>>,
-    closing: CancellationToken,
+    pub(super) closing: CancellationToken,
+    pub(super) nursery: Nursery,
 }
 
 /// The terms of one job.
@@ -101,6 +100,7 @@ impl Pool {
             idle: StdMutex::default(),
             writer: Mutex::new(None),
             closing: CancellationToken::new(),
+            nursery: Nursery::new(),
         }
     }
 
@@ -149,96 +149,13 @@ impl Pool {
             None => self.start(true).await?,
         };
         let result = self.drive(&mut worker, work, terms, attend).await;
-        if !matches!(result, Err(JobError::Killed(_) | JobError::Lost(_))) {
+        if matches!(result, Err(JobError::Killed(_) | JobError::Lost(_))) {
+            // Whoever asks next whether something was committed must not be too early.
+            let _ = tokio::time::timeout(KILL_WAIT, worker.child.kill()).await;
+        } else {
             *slot = Some(worker);
         }
         result
-    }
-
-    /// Makes a snapshot, in a process of its own. The caller holds the turn-lock.
-    ///
-    /// # Errors
-    /// Why there is none; `CANCELLED` when nobody wants it any more.
-    pub async fn snapshot(
-        &self,
-        request: SnapshotRequest,
-        cancel: &CancellationToken,
-    ) -> Result<SnapshotDone, ToolError> {
-        let failed = |words: String| ToolError::new(ErrorCode::SnapshotFailed, words);
-        let mut worker =
-            Worker::spawn().map_err(|error| failed(format!("a worker cannot be started: {error}")))?;
-        let order = Order::Snapshot(request);
-        let made = worker.order(&order);
-        // Dropping the worker kills it; what it leaves has a temporary name and is swept later.
-        let message = tokio::select! {
-            message = made => message,
-            () = cancel.cancelled() => return Err(ToolError::new(ErrorCode::Cancelled, "the call was cancelled")),
-            () = self.closing.cancelled() => return Err(ToolError::new(ErrorCode::Cancelled, "the server ended")),
-        };
-        match message {
-            Ok(Some(FromWorker::Snapshot(done))) => done,
-            Ok(_) => Err(failed("the process that copies the file died".to_owned())),
-            Err(error) => Err(failed(format!("the process that copies the file died: {error}"))),
-        }
-    }
-
-    /// Restores a snapshot, in a process of its own. The caller holds the turn-lock.
-    ///
-    /// # Errors
-    /// Why nothing was restored; a kill or a lost process, after which the caller must find out.
-    pub async fn restore(
-        &self,
-        request: RestoreRequest,
-        cancel: &CancellationToken,
-    ) -> Result<Restored, JobError> {
-        let lost = |words: String| JobError::Lost(format!("the process that restores {words}"));
-        let mut worker = Worker::spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
-        let order = Order::Restore(Box::new(request));
-        let first = tokio::select! {
-            biased;
-            message = worker.order(&order) => Some(message),
-            () = cancel.cancelled() => None,
-            () = self.closing.cancelled() => None,
-        };
-        let Some(mut message) = first else {
-            // Whoever asks next whether something was committed must not be too early.
-            let _ = worker.child.kill().await;
-            return Err(JobError::Killed(Stop::Cancelled));
-        };
-        if matches!(message, Ok(Some(FromWorker::Committing { .. }))) {
-            message = receive(&mut worker.output, &mut worker.inbox).await;
-        }
-        match message {
-            Ok(Some(FromWorker::Restored(done))) => {
-                done.map(|restored| *restored).map_err(|error| JobError::Fault(error.into()))
-            }
-            Ok(_) => Err(lost("died".to_owned())),
-            Err(error) => Err(lost(format!("died: {error}"))),
-        }
-    }
-
-    /// Lists the snapshots, in a process of its own: their files may have been edited by anyone.
-    ///
-    /// # Errors
-    /// Why there is no list.
-    pub async fn snapshots(
-        &self,
-        listing: Listing,
-        cancel: &CancellationToken,
-    ) -> Result<Vec<SnapshotEntry>, JobError> {
-        let lost = |words: String| JobError::Lost(format!("the process that looks at snapshots {words}"));
-        let mut worker = Worker::spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
-        let order = Order::Snapshots(listing);
-        let message = tokio::select! {
-            message = worker.order(&order) => message,
-            () = cancel.cancelled() => return Err(JobError::Killed(Stop::Cancelled)),
-            () = self.closing.cancelled() => return Err(JobError::Killed(Stop::Cancelled)),
-        };
-        match message {
-            Ok(Some(FromWorker::Snapshots(found))) => found.map_err(|error| JobError::Fault(error.into())),
-            Ok(_) => Err(lost("died".to_owned())),
-            Err(error) => Err(lost(format!("died: {error}"))),
-        }
     }
 
     /// Stops what runs and ends the workers that wait. A commit that was announced is let through.
@@ -255,7 +172,9 @@ impl Pool {
     }
 
     async fn start(&self, writes: bool) -> Result<Worker, JobError> {
-        let mut worker = Worker::spawn()
+        let mut worker = self
+            .nursery
+            .spawn()
             .map_err(|error| JobError::Lost(format!("a worker cannot be started: {error}")))?;
         let told = self.narrowed.tell();
         worker.narrowing_changes = told.changes;
@@ -269,7 +188,10 @@ impl Pool {
         };
         let order = Order::Jobs(setup);
         match tokio::time::timeout(START_GRACE, worker.order(&order)).await {
-            Ok(Ok(Some(FromWorker::Ready(Ok(()))))) => Ok(worker),
+            Ok(Ok(Some(FromWorker::Ready(Ok(confined))))) => {
+                self.nursery.note(&confined);
+                Ok(worker)
+            }
             Ok(Ok(Some(FromWorker::Ready(Err(error))))) => {
                 let words = format!("a worker cannot open the database: {}", error.message);
                 Err(JobError::Fault(Fault::error(error.code, words)))
@@ -336,36 +258,6 @@ impl Pool {
                 }
             }
         }
-    }
-}
-
-/// Frames on their way to a worker.
-struct Unsent {
-    bytes: Vec<u8>,
-    sent: usize,
-}
-
-impl Unsent {
-    fn new(bytes: Vec<u8>) -> Self {
-        Self { bytes, sent: 0 }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
-    fn push(&mut self, frame: Vec<u8>) {
-        self.bytes.extend_from_slice(&frame);
-    }
-
-    /// Sends a part. Safe to drop half-way: what was taken by the pipe is counted before anything waits.
-    async fn send(&mut self, input: &mut ChildStdin) -> io::Result<()> {
-        let rest = self.bytes.get(self.sent..).unwrap_or_default();
-        self.sent += input.write(rest).await?;
-        if self.sent >= self.bytes.len() {
-            *self = Self::new(Vec::new());
-        }
-        Ok(())
     }
 }
 

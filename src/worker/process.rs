@@ -2,15 +2,17 @@
 //!
 //! One thread. While a statement runs, SQLite's progress handler looks whether an interrupt has come in
 //! over stdin; when stdin closes the process ends at once, and an open transaction ends with it. It
-//! writes nothing to stdout but frames, and opens no file but the database it was told.
+//! writes nothing to stdout but frames. Once it knows its database it gives up everything else (`confine`), and
+//! only then opens it.
 
-use super::protocol::{
-    Answer, FrameError, FromWorker, Job, Order, Setup, ToWorker, Work, body_length, decode, encode,
-};
+use super::confine::{self, Ward};
+use super::frames::Frames;
+use super::protocol::{Answer, FromWorker, Grouped, Job, Order, Setup, ToWorker, Work};
 use crate::audit::AuditRow;
 use crate::generated::{POLICIES, PROTECTED};
 use crate::policy::{ConnectionKind, Policy};
 use crate::render::Caps;
+use crate::sandbox;
 use crate::sqlite::fault::Fault;
 use crate::sqlite::guard::Guarded;
 use crate::sqlite::next_step;
@@ -22,8 +24,7 @@ use crate::sqlite::view::NewView;
 use crate::sqlite::watch::Watch;
 use crate::sqlite::write::{Change, Changed, Moments, Writer};
 use crate::sqlite::{compile, hiding, plan, sample};
-use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -33,18 +34,22 @@ use std::time::Duration;
 /// # Errors
 /// What cannot be reported to the server: broken pipes, messages that are not of the protocol.
 pub fn run() -> io::Result<()> {
-    die_with_the_server();
+    sandbox::die_with_the_parent();
+    sandbox::close_inherited();
     if server_is_gone() {
         return Ok(());
     }
-    let pipe = Pipe(Arc::new(Mutex::new(Frames::of_stdio()?)));
+    let frames = Arc::new(Mutex::new(Frames::of_stdio()?));
+    let pipe = Pipe { frames, stopped: Arc::default() };
     match pipe.receive::<Order>()? {
         Some(Order::Jobs(setup)) => run_jobs(&pipe, &setup),
         Some(Order::Snapshot(request)) => {
+            let _ = confine::for_snapshot(&request);
             let done = crate::sqlite::copy::snapshot(&request, jiff::Timestamp::now());
             pipe.send(&FromWorker::Snapshot(done))
         }
         Some(Order::Restore(request)) => {
+            let _ = confine::for_restore(&request);
             // No job, so no number.
             let mut before_commit = || {
                 let _ = pipe.send(&FromWorker::Committing { job: 0 });
@@ -52,12 +57,20 @@ pub fn run() -> io::Result<()> {
             let done = restore::restore(&request, jiff::Timestamp::now(), &mut before_commit);
             pipe.send(&FromWorker::Restored(done.map(Box::new)))
         }
-        Some(Order::Snapshots(listing)) => pipe.send(&FromWorker::Snapshots(restore::list(&listing))),
+        Some(Order::Snapshots(listing)) => {
+            let _ = confine::for_listing(&listing);
+            pipe.send(&FromWorker::Snapshots(restore::list(&listing)))
+        }
+        Some(Order::Attempts(setup, ground)) => {
+            let (confined, _) = confine::for_jobs(&setup);
+            pipe.send(&FromWorker::Attempts(confined, sandbox::attempt::all(&ground)))
+        }
         None => Ok(()),
     }
 }
 
 fn run_jobs(pipe: &Pipe, setup: &Setup) -> io::Result<()> {
+    let (confined, ward) = confine::for_jobs(setup);
     let current = Arc::new(AtomicU64::new(0));
     let watch = watch_over(pipe, &current, Duration::from_millis(setup.busy_timeout_ms));
     let mut bench = match Bench::open(setup, watch) {
@@ -66,7 +79,7 @@ fn run_jobs(pipe: &Pipe, setup: &Setup) -> io::Result<()> {
             return pipe.send(&FromWorker::Ready(Err(crate::sqlite::fault::tool_error(&error))));
         }
     };
-    pipe.send(&FromWorker::Ready(Ok(())))?;
+    pipe.send(&FromWorker::Ready(Ok(confined)))?;
     let mut tells_notes = setup.tells_notes;
     while let Some(message) = pipe.receive::<ToWorker>()? {
         match message {
@@ -80,6 +93,10 @@ fn run_jobs(pipe: &Pipe, setup: &Setup) -> io::Result<()> {
                     pipe.send(&FromWorker::Notes(notes))?;
                 }
                 current.store(0, Ordering::Relaxed);
+                if result.is_err() && outgrown(&bench, &ward) {
+                    // The server takes another worker; this job has changed nothing.
+                    return Ok(());
+                }
                 pipe.send(&FromWorker::Done { job: number, result })?;
             }
             // The job is over already.
@@ -87,6 +104,10 @@ fn run_jobs(pipe: &Pipe, setup: &Setup) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+fn outgrown(bench: &Bench, ward: &Ward) -> bool {
+    matches!(bench, Bench::Reads(_)) && ward.is_outgrown()
 }
 
 /// The connection a worker works on.
@@ -184,6 +205,10 @@ impl Bench {
                 };
                 takes_or_changed(self.writer()?.run(policy, &change, &mut moments))
             }
+            Work::Group(group) => {
+                let changes: Vec<Change<'_>> = group.iter().map(change_of).collect();
+                self.writer()?.run_group(policy, &changes, &mut moments).map(Answer::Group)
+            }
             Work::CreateView { name, select_sql, description, replace, audit } => {
                 let view = NewView {
                     name: &name,
@@ -206,6 +231,12 @@ impl Bench {
             )),
         }
     }
+}
+
+fn change_of(member: &Grouped) -> Change<'_> {
+    let Grouped { sql, params, max_rows, caps, max_overwrites, audit } = member;
+    let (max_rows, caps, max_overwrites) = (*max_rows, *caps, *max_overwrites);
+    Change { sql, params, max_rows, caps, max_overwrites, agreed: Agreed::Anything, audit }
 }
 
 fn takes_or_changed(result: Result<Changed, Fault>) -> Result<Answer, Fault> {
@@ -233,10 +264,11 @@ impl Moments for Told<'_> {
         if self.pipe.send(&FromWorker::NeedsLog { job: self.job }).is_err() {
             return;
         }
-        // An interrupt that comes in between is seen by the parent's own timer.
         while let Ok(Some(message)) = self.pipe.receive::<ToWorker>() {
-            if matches!(message, ToWorker::LogWritten { job } if job == self.job) {
-                return;
+            match message {
+                ToWorker::LogWritten { job } if job == self.job => return,
+                ToWorker::Interrupt { job } => self.pipe.stopped.store(job, Ordering::Relaxed),
+                _ => {}
             }
         }
     }
@@ -263,20 +295,27 @@ fn watch_over(pipe: &Pipe, current: &Arc<AtomicU64>, busy_timeout: Duration) -> 
 
 /// The pipe to the server, shared with the watch.
 #[derive(Clone)]
-struct Pipe(Arc<Mutex<Frames>>);
+struct Pipe {
+    frames: Arc<Mutex<Frames>>,
+    /// The job of an interrupt that came while the job waited for the log; 0 for none.
+    stopped: Arc<AtomicU64>,
+}
 
 impl Pipe {
     fn receive<T: serde::de::DeserializeOwned>(&self) -> io::Result<Option<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).receive()
+        self.frames.lock().unwrap_or_else(PoisonError::into_inner).receive()
     }
 
     fn send<T: serde::Serialize>(&self, message: &T) -> io::Result<()> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).send(message)
+        self.frames.lock().unwrap_or_else(PoisonError::into_inner).send(message)
     }
 
     /// Whether the server wants this job stopped. Ends the process when the server is gone.
     fn interrupted(&self, job: u64) -> bool {
-        let mut frames = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.stopped.load(Ordering::Relaxed) == job {
+            return true;
+        }
+        let mut frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
         while frames.readable() {
             match frames.receive::<ToWorker>() {
                 Ok(Some(ToWorker::Interrupt { job: stopped })) if stopped == job => return true,
@@ -288,124 +327,19 @@ impl Pipe {
     }
 }
 
-/// Frames over stdin and stdout, read through a buffer of our own so that we know what is in it.
-struct Frames {
-    input: File,
-    output: File,
-    buffer: Vec<u8>,
-    taken: usize,
-    scratch: Vec<u8>,
-}
-
-impl Frames {
-    #[cfg(unix)]
-    fn of_stdio() -> io::Result<Self> {
-        use std::os::fd::AsFd;
-        let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-        let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-        Ok(Self { input, output, buffer: Vec::new(), taken: 0, scratch: Vec::new() })
-    }
-
-    #[cfg(windows)]
-    fn of_stdio() -> io::Result<Self> {
-        use std::os::windows::io::AsHandle;
-        let input = File::from(io::stdin().as_handle().try_clone_to_owned()?);
-        let output = File::from(io::stdout().as_handle().try_clone_to_owned()?);
-        Ok(Self { input, output, buffer: Vec::new(), taken: 0, scratch: Vec::new() })
-    }
-
-    fn receive<T: serde::de::DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
-        loop {
-            let bytes = self.buffer.get(self.taken..).unwrap_or_default();
-            if let Some((head, rest)) = bytes.split_first_chunk::<4>() {
-                let length = body_length(*head).map_err(to_io)?;
-                if let Some(body) = rest.get(..length) {
-                    let message = decode(body).map_err(to_io)?;
-                    self.taken += 4 + length;
-                    if self.taken == self.buffer.len() {
-                        self.forget();
-                    }
-                    return Ok(Some(message));
-                }
-            }
-            if !self.fill()? {
-                return Ok(None);
-            }
-        }
-    }
-
-    fn send<T: serde::Serialize>(&mut self, message: &T) -> io::Result<()> {
-        self.scratch.clear();
-        encode(message, &mut self.scratch).map_err(to_io)?;
-        self.output.write_all(&self.scratch)?;
-        if self.scratch.capacity() > 1 << 20 {
-            self.scratch = Vec::new();
-        }
-        Ok(())
-    }
-
-    fn fill(&mut self) -> io::Result<bool> {
-        let mut chunk = [0_u8; 16 * 1024];
-        loop {
-            match self.input.read(&mut chunk) {
-                Ok(0) => return Ok(false),
-                Ok(count) => {
-                    self.buffer.extend_from_slice(chunk.get(..count).unwrap_or_default());
-                    return Ok(true);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    fn forget(&mut self) {
-        self.buffer.clear();
-        self.taken = 0;
-        if self.buffer.capacity() > 1 << 20 {
-            self.buffer = Vec::new();
-        }
-    }
-
-    /// Whether a receive would find something now, the end of input included.
-    #[cfg(unix)]
-    fn readable(&self) -> bool {
-        use rustix::event::{PollFd, PollFlags, Timespec, poll};
-        if self.taken < self.buffer.len() {
-            return true;
-        }
-        let mut polled = [PollFd::new(&self.input, PollFlags::IN)];
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut polled, Some(&now)).is_ok_and(|ready| ready > 0)
-    }
-
-    /// Elsewhere the server's timer kills the worker a second later.
-    #[cfg(not(unix))]
-    fn readable(&self) -> bool {
-        self.taken < self.buffer.len()
-    }
-}
-
-fn to_io(error: FrameError) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, error)
-}
-
-/// The kernel ends this process when the server's thread that started it ends, also by SIGKILL.
-#[cfg(target_os = "linux")]
-fn die_with_the_server() {
-    // Without it the process still ends when it next looks at its stdin.
-    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
-}
-
-#[cfg(not(target_os = "linux"))]
-fn die_with_the_server() {}
-
 /// Whether the server ended before the kernel was asked to tell: the pipe has no writer any more. What it had
 /// ordered, a restore say, must not be begun by a process that nobody waits for.
+#[cfg(unix)]
 fn server_is_gone() -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let stdin = io::stdin();
     let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut polled, Some(&now)).is_ok() && polled.iter().any(|fd| fd.revents().contains(PollFlags::HUP))
+}
+
+/// Elsewhere the order that cannot be read whole tells.
+#[cfg(not(unix))]
+fn server_is_gone() -> bool {
+    false
 }

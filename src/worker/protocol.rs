@@ -9,9 +9,12 @@ use crate::error::ToolError;
 use crate::policy::Narrowing;
 use crate::render::{Caps, DatumRows};
 use crate::results::PlanStep;
+use crate::sandbox::Confined;
+use crate::sandbox::attempt::{Attempt, Ground};
 use crate::sqlite::compile::Compilation;
 use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
 use crate::sqlite::fault::Fault;
+use crate::sqlite::group::Outcome;
 use crate::sqlite::introspect::{Schema, TableDescription, TableEntry};
 use crate::sqlite::params::Params;
 use crate::sqlite::query::{Form, TextResult};
@@ -38,6 +41,8 @@ pub enum Order {
     Restore(Box<RestoreRequest>),
     /// List the snapshots and end.
     Snapshots(Listing),
+    /// Be confined as for these jobs, try what must be denied, and end.
+    Attempts(Setup, Ground),
 }
 
 /// What a worker for jobs opens, and how.
@@ -78,8 +83,8 @@ pub enum ToWorker {
 /// From a worker to the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FromWorker {
-    /// The file is open; or why it is not.
-    Ready(Result<(), ToolError>),
+    /// The file is open, and the worker confined so far; or why it is not.
+    Ready(Result<Confined, ToolError>),
     /// What of the policy file finds nothing in the database, for the server's log.
     Notes(Vec<String>),
     /// The snapshot that was ordered, or why there is none.
@@ -88,6 +93,8 @@ pub enum FromWorker {
     Restored(Result<Box<Restored>, ToolError>),
     /// The list that was ordered.
     Snapshots(Result<Vec<SnapshotEntry>, ToolError>),
+    /// How far the worker is confined, and what came of the attempts.
+    Attempts(Confined, Vec<Attempt>),
     /// The job waits for another process's lock; its own time stands still.
     Waiting {
         /// The job's number.
@@ -195,6 +202,8 @@ pub enum Work {
         /// Its audit row, but for rows and the time it takes.
         audit: AuditRow,
     },
+    /// Run changes of several calls and commit them together.
+    Group(Vec<Grouped>),
     /// Create a view.
     CreateView {
         /// Its name.
@@ -231,6 +240,32 @@ pub enum Work {
     Search(Search),
 }
 
+/// One change of a group: as `Change`, where nobody is to be asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Grouped {
+    /// The statement.
+    pub sql: String,
+    /// Its parameters.
+    pub params: Params,
+    /// RETURNING rows to show at most.
+    pub max_rows: u64,
+    /// Caps of their text.
+    pub caps: Caps,
+    /// Existing rows it may overwrite; none where the policy does not count.
+    pub max_overwrites: Option<u64>,
+    /// Its audit row, but for rows and the time it takes.
+    pub audit: AuditRow,
+}
+
+impl Grouped {
+    /// The same as a change of its own.
+    #[must_use]
+    pub fn alone(self) -> Work {
+        let Self { sql, params, max_rows, caps, max_overwrites, audit } = self;
+        Work::Change { sql, params, max_rows, caps, max_overwrites, agreed: None, audit }
+    }
+}
+
 /// What work comes to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
@@ -251,6 +286,8 @@ pub enum Answer {
     Changed(Changed),
     /// Of `Try`; and of `Change`, which was rolled back because it takes something else than was agreed.
     Takes(Box<Toll>),
+    /// Of `Group`, in order.
+    Group(Vec<Outcome>),
     /// Of `CreateView`.
     ViewCreated(CreatedView),
     /// Of `Tables`.

@@ -63,6 +63,16 @@ impl Chain {
 
     pub(crate) fn checkpoint(&mut self, summary: &str) {
         let (last_event_id, head_hash) = self.head();
+        self.checkpoint_with(summary, last_event_id, &head_hash);
+    }
+
+    /// A checkpoint that names this event with this hash, right or wrong.
+    pub(crate) fn checkpoint_of(&mut self, last_event_id: i64, head_hash: &str) {
+        self.checkpoint_with("of its own", last_event_id, head_hash);
+    }
+
+    fn checkpoint_with(&mut self, summary: &str, last_event_id: i64, head_hash: &str) {
+        let head_hash = head_hash.to_owned();
         let id = self.checkpoints.len() as i64 + 1;
         let previous =
             self.checkpoints.last().map_or(GENESIS.to_owned(), |checkpoint| checkpoint.hash.clone().unwrap());
@@ -84,6 +94,26 @@ impl Chain {
     }
 
     pub(crate) fn verify(&self) -> Verdict {
+        let mut verifier = ChainVerifier::new(self.pins());
+        self.events.iter().for_each(|event| verifier.event(&event.row()));
+        verifier.finish()
+    }
+
+    /// The same in pieces of so many events, walked side by side.
+    pub(crate) fn verify_in_pieces(&self, of: usize) -> Verdict {
+        let start = ChainVerifier::new(self.pins());
+        let pieces = self.events.chunks(of).enumerate().map(|(at, piece)| {
+            let mut verifier = match (at * of).checked_sub(1).map(|before| &self.events[before]) {
+                Some(before) => start.behind(before.id, &before.hash),
+                None => start.clone(),
+            };
+            piece.iter().for_each(|event| verifier.event(&event.row()));
+            verifier
+        });
+        pieces.reduce(ChainVerifier::joined).unwrap_or(start).finish()
+    }
+
+    pub(crate) fn pins(&self) -> Pins {
         let mut pins = Pins::new();
         for Checkpoint { id, summary, last_event_id, head_hash, hash } in &self.checkpoints {
             let hash = hash.as_deref().map_or(StoredHash::Null, StoredHash::Text);
@@ -98,8 +128,6 @@ impl Chain {
                 hash,
             });
         }
-        let mut verifier = ChainVerifier::new(pins);
-        self.events.iter().for_each(|event| verifier.event(&event.row()));
-        verifier.finish()
+        pins
     }
 }

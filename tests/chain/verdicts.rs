@@ -157,6 +157,34 @@ fn rows_that_cannot_be_read_are_faults() {
 }
 
 #[test]
+fn what_is_wrong_is_no_beginning_to_go_on_from() {
+    let sound = |chain: &Chain| {
+        let mut verifier = ChainVerifier::new(chain.pins());
+        chain.events.iter().for_each(|event| verifier.event(&event.row()));
+        verifier.sound()
+    };
+    let mut chain = five();
+    assert_eq!(sound(&chain).unwrap().head_id, 5);
+    chain.events.truncate(3);
+    assert_eq!(sound(&chain), None, "a cut tail");
+    let mut chain = five();
+    chain.events[4].content.push('!');
+    assert_eq!(sound(&chain), None, "an altered event");
+    let mut chain = five();
+    chain.checkpoints[2].hash = None;
+    assert_eq!(sound(&chain), None, "an altered checkpoint");
+    // A checkpoint that came while no event did is held against the event that it names.
+    let mut chain = five();
+    let sound = sound(&chain).unwrap();
+    chain.checkpoint("again");
+    assert!(ChainVerifier::after(&sound, chain.pins()).finish().ok);
+    chain.checkpoints.pop();
+    chain.checkpoint_of(5, &"1".repeat(64));
+    let verdict = ChainVerifier::after(&sound, chain.pins()).finish();
+    assert_eq!(verdict.break_at_id, Some(5), "{verdict:?}");
+}
+
+#[test]
 fn checkpoints_without_the_hash_column_still_pin() {
     let chain = five();
     let pins = || {
@@ -245,8 +273,39 @@ proptest! {
         prop_assume!(chain != before);
         let verdict = chain.verify();
         prop_assert!(!verdict.ok);
+        for pieces in 1..=contents.len() {
+            prop_assert_eq!(&chain.verify_in_pieces(pieces), &verdict, "in pieces of {}", pieces);
+        }
         let place = verdict.break_at_id.expect("an event is to blame");
         prop_assert!(places.contains(&place), "{places:?}: {verdict}");
+    }
+
+    #[test]
+    fn a_walk_goes_on_where_an_earlier_one_ended(
+        first in texts(), then in texts(), pinned_first: bool, pinned_between: bool, pinned_then: bool,
+    ) {
+        let mut chain = Chain::of(&first.iter().map(String::as_str).collect::<Vec<_>>());
+        if pinned_first {
+            chain.checkpoint("first");
+        }
+        let mut verifier = ChainVerifier::new(chain.pins());
+        chain.events.iter().for_each(|event| verifier.event(&event.row()));
+        let sound = verifier.sound().expect("nothing is wrong with it");
+        if pinned_between {
+            chain.checkpoint("between");
+        }
+        then.iter().for_each(|content| chain.append("note", content));
+        if pinned_then {
+            chain.checkpoint("then");
+        }
+        let mut on = ChainVerifier::after(&sound, chain.pins());
+        chain.events[first.len()..].iter().for_each(|event| on.event(&event.row()));
+        prop_assert_eq!(on.finish(), chain.verify());
+        // What came since is not taken on trust.
+        chain.events.last_mut().expect("there is one").content.push('!');
+        let mut on = ChainVerifier::after(&sound, chain.pins());
+        chain.events[first.len()..].iter().for_each(|event| on.event(&event.row()));
+        prop_assert_eq!(on.finish(), chain.verify());
     }
 
     #[test]

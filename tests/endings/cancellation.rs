@@ -1,6 +1,6 @@
 //! A cancelled call stops at once, and whatever comes next on its worker is not hit.
 
-use crate::support::{Bench, Server};
+use crate::support::{Bench, Server, children_of};
 use crate::{ENDLESS, ENDLESS_INSERT};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -31,6 +31,29 @@ fn a_cancelled_read_frees_its_worker_and_the_next_call_is_not_hit() {
         }
     }
     assert!(started.elapsed() < ALL_ROUNDS, "{:?}", started.elapsed());
+}
+
+#[test]
+fn a_read_cancelled_while_it_waits_for_the_log_costs_no_worker() {
+    let bench = Bench::notes();
+    let mut client = Server::on(&bench).flags(&["--query-timeout", "120"]).start();
+    client.is_alive();
+    let workers = children_of(client.pid());
+    // Rows for the log cannot be written now: whoever reads the log waits for them for a moment.
+    let lock = bench.open();
+    lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let query = format!("SELECT count(*) FROM query_log, ({ENDLESS})");
+    for round in 0..10_u64 {
+        client.is_alive();
+        let taken = client.send_call("read_query", json!({"query": query}));
+        std::thread::sleep(Duration::from_millis(20 + 2 * round));
+        client.notify("notifications/cancelled", json!({"requestId": taken}));
+        std::thread::sleep(Duration::from_millis(150));
+    }
+    lock.execute_batch("ROLLBACK").unwrap();
+    client.is_alive();
+    let after = children_of(client.pid());
+    assert!(workers.iter().all(|worker| after.contains(worker)), "{workers:?} {after:?}");
 }
 
 #[test]

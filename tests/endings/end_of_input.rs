@@ -40,6 +40,35 @@ fn answers_to_calls_received_go_out_and_no_worker_stays_behind() {
 }
 
 #[test]
+fn the_end_is_noticed_while_reading_pauses_for_too_many_calls() {
+    for sockets in [false, true] {
+        let bench = Bench::notes();
+        let server = Server::on(&bench).flags(&["--query-timeout", "60"]);
+        let mut client = if sockets { server.over_sockets() } else { server }.start();
+        client.is_alive();
+        for _ in 0..600 {
+            client.send_call("read_query", json!({"query": ENDLESS}));
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        ends(client, &[]);
+    }
+}
+
+#[test]
+fn a_large_call_that_is_not_read_to_its_end_does_not_hold_up_the_end() {
+    let bench = Bench::notes();
+    let mut client = Server::on(&bench).flags(&["--query-timeout", "60"]).start();
+    client.is_alive();
+    let large = "x".repeat(10_000_000);
+    let endless = format!("SELECT ?1, * FROM ({ENDLESS})");
+    client.send_call("read_query", json!({"query": endless, "params": [large]}));
+    // It is held back while the first one runs; no more of it comes.
+    client.send_raw(format!("{{\"jsonrpc\":\"2.0\",\"id\":9,\"x\":\"{}", "x".repeat(1_060_000)).as_bytes());
+    std::thread::sleep(Duration::from_millis(500));
+    ends(client, &[]);
+}
+
+#[test]
 fn a_change_that_runs_at_the_end_is_rolled_back() {
     let bench = Bench::notes();
     let mut client = Server::on(&bench).flags(&["--query-timeout", "60"]).start();

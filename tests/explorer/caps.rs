@@ -4,6 +4,13 @@ use crate::support::Bench;
 use crate::{Desk, MUSIC};
 use serde_json::{Value, json};
 
+/// Fails unless text and data each have at most `most` bytes, and 500 for what is missing.
+#[track_caller]
+fn within(answer: &crate::support::Answer, most: usize, what: &str) {
+    let (text, data) = (answer.ok().text.len(), answer.structured.to_string().len());
+    assert!(text <= most + 500 && data <= most + 500, "{what}: {text} bytes of text, {data} of data");
+}
+
 /// Bytes of the table in the text, and of the columns and rows as data.
 fn sizes(answer: &crate::support::Answer) -> (usize, usize) {
     let table = answer.text.rsplit_once("\n\n").unwrap().0;
@@ -110,13 +117,87 @@ fn two_thousand_columns_are_shown() {
     let mut roomy = Desk::with(&bench, &["--max-result-bytes", "300000"]);
     let table = roomy.data("describe_table", json!({"table": "wide"}));
     assert_eq!((table["columns"].as_array().unwrap().len(), &table["truncated"]), (2000, &Value::Null));
-    let long: Vec<String> = (0..2000).map(|n| format!("1 AS \"{}{n}\"", "n".repeat(300))).collect();
-    let answer = desk.query(&format!("SELECT {}", long.join(", ")));
-    assert_eq!(answer.ok().structured["columns"].as_array().unwrap().len(), 2000);
-    assert!(answer.text.len() < 2 * 65536, "{}", answer.text.len());
     let too_many: Vec<String> = (0..2001).map(|n| format!("{n}")).collect();
     desk.query(&format!("SELECT {}", too_many.join(", ")))
         .fails_as("SQL_ERROR", &["too many columns in result set"]);
+}
+
+#[test]
+fn many_long_names_are_shown_as_far_as_there_is_room() {
+    let bench = Bench::with(MUSIC);
+    for most in [300, 2000, 65536] {
+        let mut desk = Desk::with(&bench, &["--max-result-bytes", &most.to_string()]);
+        for (what, name, value) in [
+            ("long names", "n".repeat(300), "1"),
+            ("names that grow when they are escaped", "\u{1}|\n`".repeat(30), "1"),
+            ("long reals", "n".to_owned(), "-1.2345678901234567e-300"),
+            ("long texts", "n".to_owned(), "hex(zeroblob(400))"),
+        ] {
+            let columns: Vec<String> = (0..1900).map(|n| format!("{value} AS \"{name}{n}\"")).collect();
+            let answer = desk.query(&format!("SELECT {}", columns.join(", ")));
+            within(&answer, most, what);
+            let (columns, row) = (&answer.structured["columns"], &answer.structured["rows"][0]);
+            let shown = columns.as_array().unwrap().len();
+            assert_eq!(shown, row.as_array().unwrap().len(), "{what}");
+            assert!(shown > 0 && shown < 1900, "{what}: {shown}");
+            answer.has(&format!("; {} more columns not shown; cut at {most} bytes", 1900 - shown));
+            assert_eq!(answer.structured["truncated"], "max_output_bytes", "{what}");
+        }
+    }
+}
+
+#[test]
+fn the_byte_cap_holds_for_descriptions_lists_and_plans() {
+    let bench = Bench::with(MUSIC);
+    let name = |n: usize| format!("\"{}{n}\"", "c|\u{1}\u{17e}".repeat(60));
+    let columns: Vec<String> =
+        (0..1900).map(|n| format!("{} TEXT DEFAULT '{}'", name(n), "d".repeat(40))).collect();
+    bench.sql(&format!("CREATE TABLE wide({})", columns.join(", ")));
+    let indexes: String =
+        (0..300).map(|n| format!("CREATE INDEX \"i|{}{n}\" ON tags2(a);", "i".repeat(50))).collect();
+    let keys: Vec<String> =
+        (0..300).map(|n| format!("FOREIGN KEY(a) REFERENCES \"{}{n}\"(b)", "p".repeat(50))).collect();
+    bench.sql(&format!("CREATE TABLE tags2(a, {}); {indexes}", keys.join(", ")));
+    bench.sql(&format!("CREATE TABLE said(a DEFAULT '{}')", "|".repeat(100_000)));
+    let tables: String =
+        (0..300).map(|n| format!("CREATE TABLE \"{}{n}\"(x);", "\u{1}".repeat(200))).collect();
+    bench.sql(&tables);
+    let union: Vec<String> =
+        (0..400).map(|n| format!("SELECT 1 FROM tracks AS \"{}{n}\"", "a|".repeat(200))).collect();
+    for most in [2000, 20_000, 65536] {
+        let mut desk = Desk::with(&bench, &["--max-result-bytes", &most.to_string()]);
+        for (tool, arguments) in [
+            ("describe_table", json!({"table": "wide"})),
+            ("describe_table", json!({"table": "tags2"})),
+            ("describe_table", json!({"table": "said"})),
+            ("list_tables", json!({})),
+            ("explain_query", json!({"sql": union.join(" UNION ALL ")})),
+        ] {
+            let answer = desk.call(tool, arguments.clone());
+            within(&answer, most, &format!("{tool} {most}"));
+            assert_eq!(answer.structured["truncated"], "max_output_bytes", "{tool} {most}");
+            answer.has(&format!("cut at {most} bytes"));
+        }
+        let table = desk.data("describe_table", json!({"table": "tracks"}));
+        assert_eq!((&table["columns"][0]["name"], &table["truncated"]), (&json!("id"), &Value::Null));
+    }
+}
+
+#[test]
+fn an_error_does_not_repeat_a_name_of_a_megabyte() {
+    let bench = Bench::with(MUSIC);
+    let mut desk = Desk::with(&bench, &["--max-result-bytes", "1000"]);
+    let name = "n".repeat(900_000);
+    for (tool, arguments) in [
+        ("run_query", json!({"sql": format!("SELECT 1 FROM {name}")})),
+        ("run_query", json!({"sql": format!("SELECT {name} FROM tracks")})),
+        ("describe_table", json!({"table": name})),
+        ("sample_rows", json!({"table": "tracks", "columns": [name]})),
+        ("sample_rows", json!({"table": "tracks", name: 1})),
+    ] {
+        let answer = desk.call(tool, arguments);
+        assert!(answer.failed && answer.text.len() <= 1600, "{tool}: {} bytes", answer.text.len());
+    }
 }
 
 #[test]

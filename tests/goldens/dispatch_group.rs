@@ -26,6 +26,119 @@ pub async fn dispatch(
             };
             crate::primitives::catalog::create(cx, input).await
         }
+        crate::generated::Tool::PrimitivesFsRead => {
+            let args: crate::generated::PrimitivesFsReadArgs = parsed(arguments)?;
+            let input = crate::primitives::files::ReadInput {
+                primitive: args.primitive,
+                path: args.path,
+                list: completed(args.list, "list")?,
+                recursive: completed(args.recursive, "recursive")?,
+                offset: completed(args.offset, "offset")?,
+            };
+            crate::primitives::files::read(cx, input).await
+        }
+        crate::generated::Tool::PrimitivesFsWrite => {
+            let args: crate::generated::PrimitivesFsWriteArgs = parsed(arguments)?;
+            let input = crate::primitives::files::WriteInput {
+                primitive: args.primitive,
+                action: completed(args.action, "action")?,
+                path: args.path,
+                content: args.content,
+                encoding: args.encoding,
+                to: args.to,
+                recursive: completed(args.recursive, "recursive")?,
+            };
+            crate::primitives::files::write(cx, input).await
+        }
+        crate::generated::Tool::PrimitivesFsSearch => {
+            let args: crate::generated::PrimitivesFsSearchArgs = parsed(arguments)?;
+            let input = crate::primitives::files::SearchInput {
+                primitive: args.primitive,
+                glob: args.glob,
+                query: args.query,
+                path: args.path,
+                limit: completed(args.limit, "limit")?,
+            };
+            crate::primitives::files::search(cx, input).await
+        }
+        crate::generated::Tool::PrimitivesFsFork => {
+            let args: crate::generated::PrimitivesFsForkArgs = parsed(arguments)?;
+            let input = crate::primitives::files::ForkInput {
+                primitive: args.primitive,
+                from: args.from,
+                to: args.to,
+            };
+            crate::primitives::files::fork(cx, input).await
+        }
+        crate::generated::Tool::PrimitivesQueueSend => {
+            let args: crate::generated::PrimitivesQueueSendArgs = parsed(arguments)?;
+            let input = crate::primitives::queue::SendInput {
+                primitive: args.primitive,
+                queue: args.queue,
+                body: args.body,
+                delay: args.delay,
+                dedupe_key: args.dedupe_key,
+                priority: completed(args.priority, "priority")?,
+            };
+            crate::primitives::queue::send(cx, input).await
+        }
+        crate::generated::Tool::PrimitivesQueueReceive => {
+            let args: crate::generated::PrimitivesQueueReceiveArgs = parsed(arguments)?;
+            let input = crate::primitives::queue::ReceiveInput {
+                primitive: args.primitive,
+                queue: args.queue,
+                lease: completed(args.lease, "lease")?,
+                wait: args.wait,
+                max: completed(args.max, "max")?,
+            };
+            crate::primitives::queue::receive(cx, input).await
+        }
+        crate::generated::Tool::PrimitivesQueueAck => {
+            let args: crate::generated::PrimitivesQueueAckArgs = parsed(arguments)?;
+            let input = crate::primitives::queue::AckInput {
+                primitive: args.primitive,
+                queue: args.queue,
+                id: args.id,
+                lease_token: args.lease_token,
+                action: completed(args.action, "action")?,
+                pause: args.pause,
+                error: args.error,
+            };
+            crate::primitives::queue::ack(cx, input).await
+        }
+        crate::generated::Tool::PrimitivesMemoryRemember => {
+            let args: crate::generated::PrimitivesMemoryRememberArgs = parsed(arguments)?;
+            let input = crate::primitives::memory::RememberInput {
+                primitive: args.primitive,
+                kind: args.kind,
+                text: args.text,
+                tags: args.tags,
+                metadata: args.metadata,
+            };
+            crate::primitives::memory::remember(cx, input).await
+        }
+        crate::generated::Tool::PrimitivesMemoryRecall => {
+            let args: crate::generated::PrimitivesMemoryRecallArgs = parsed(arguments)?;
+            let input = crate::primitives::memory::RecallInput {
+                primitive: args.primitive,
+                query: args.query,
+                kinds: args.kinds,
+                tags: args.tags,
+                limit: completed(args.limit, "limit")?,
+            };
+            crate::primitives::memory::recall(cx, input).await
+        }
+        crate::generated::Tool::PrimitivesMemoryForget => {
+            let args: crate::generated::PrimitivesMemoryForgetArgs = parsed(arguments)?;
+            let input = crate::primitives::memory::ForgetInput {
+                primitive: args.primitive,
+                action: completed(args.action, "action")?,
+                id: args.id,
+                text: args.text,
+                tags: args.tags,
+            };
+            crate::primitives::memory::forget(cx, input).await
+        }
         crate::generated::Tool::PrimitivesKvGet => {
             let args: crate::generated::PrimitivesKvGetArgs = parsed(arguments)?;
             let input = crate::primitives::kv::GetInput {
@@ -69,6 +182,43 @@ pub async fn dispatch(
                 keys: args.keys,
             };
             crate::primitives::kv::delete(cx, input).await
+        }
+        crate::generated::Tool::PrimitivesStorageList => {
+            let args: crate::generated::PrimitivesStorageListArgs = parsed(arguments)?;
+            let input = crate::primitives::storage::ListInput {
+                primitive: args.primitive,
+                prefix: args.prefix,
+                delimiter: args.delimiter,
+                cursor: args.cursor,
+                limit: completed(args.limit, "limit")?,
+            };
+            crate::primitives::storage::list(cx, input).await
+        }
+        crate::generated::Tool::PrimitivesStorageRead => {
+            let args: crate::generated::PrimitivesStorageReadArgs = parsed(arguments)?;
+            let input = crate::primitives::storage::ReadInput {
+                primitive: args.primitive,
+                key: args.key,
+                head: completed(args.head, "head")?,
+                range: args.range,
+            };
+            crate::primitives::storage::read(cx, input).await
+        }
+        crate::generated::Tool::PrimitivesStorageWrite => {
+            let args: crate::generated::PrimitivesStorageWriteArgs = parsed(arguments)?;
+            let input = crate::primitives::storage::WriteInput {
+                primitive: args.primitive,
+                action: completed(args.action, "action")?,
+                key: args.key,
+                content: args.content,
+                encoding: args.encoding,
+                content_type: args.content_type,
+                metadata: args.metadata,
+                to: args.to,
+                if_match: args.if_match,
+                if_none_match: args.if_none_match,
+            };
+            crate::primitives::storage::write(cx, input).await
         }
         _ => Err(crate::error::ToolError::arguments(format!("`{}` is a tool of another kind of server", tool.id()))),
     }

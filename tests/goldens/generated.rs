@@ -49,6 +49,26 @@ pub enum Tool {
     PrimitivesPrimitiveList,
     /// `primitives.primitive_create`: Create a primitive.
     PrimitivesPrimitiveCreate,
+    /// `primitives.fs_read`: Read a file or list a folder.
+    PrimitivesFsRead,
+    /// `primitives.fs_write`: Write, move or delete a file.
+    PrimitivesFsWrite,
+    /// `primitives.fs_search`: Find files.
+    PrimitivesFsSearch,
+    /// `primitives.fs_fork`: Copy a folder.
+    PrimitivesFsFork,
+    /// `primitives.queue_send`: Send a job.
+    PrimitivesQueueSend,
+    /// `primitives.queue_receive`: Lease jobs.
+    PrimitivesQueueReceive,
+    /// `primitives.queue_ack`: Settle a job.
+    PrimitivesQueueAck,
+    /// `primitives.memory_remember`: Remember a text.
+    PrimitivesMemoryRemember,
+    /// `primitives.memory_recall`: Recall texts.
+    PrimitivesMemoryRecall,
+    /// `primitives.memory_forget`: Forget or replace a text.
+    PrimitivesMemoryForget,
     /// `primitives.kv_get`: Read keys.
     PrimitivesKvGet,
     /// `primitives.kv_list`: List keys.
@@ -57,6 +77,12 @@ pub enum Tool {
     PrimitivesKvSet,
     /// `primitives.kv_delete`: Delete keys.
     PrimitivesKvDelete,
+    /// `primitives.storage_list`: List objects.
+    PrimitivesStorageList,
+    /// `primitives.storage_read`: Read an object.
+    PrimitivesStorageRead,
+    /// `primitives.storage_write`: Put, copy or delete an object.
+    PrimitivesStorageWrite,
 }
 
 impl Tool {
@@ -84,10 +110,23 @@ impl Tool {
         Tool::ExplorerExplainQuery,
         Tool::PrimitivesPrimitiveList,
         Tool::PrimitivesPrimitiveCreate,
+        Tool::PrimitivesFsRead,
+        Tool::PrimitivesFsWrite,
+        Tool::PrimitivesFsSearch,
+        Tool::PrimitivesFsFork,
+        Tool::PrimitivesQueueSend,
+        Tool::PrimitivesQueueReceive,
+        Tool::PrimitivesQueueAck,
+        Tool::PrimitivesMemoryRemember,
+        Tool::PrimitivesMemoryRecall,
+        Tool::PrimitivesMemoryForget,
         Tool::PrimitivesKvGet,
         Tool::PrimitivesKvList,
         Tool::PrimitivesKvSet,
         Tool::PrimitivesKvDelete,
+        Tool::PrimitivesStorageList,
+        Tool::PrimitivesStorageRead,
+        Tool::PrimitivesStorageWrite,
     ];
 
     /// The id in tools.yaml.
@@ -116,10 +155,23 @@ impl Tool {
             Tool::ExplorerExplainQuery => "explorer.explain_query",
             Tool::PrimitivesPrimitiveList => "primitives.primitive_list",
             Tool::PrimitivesPrimitiveCreate => "primitives.primitive_create",
+            Tool::PrimitivesFsRead => "primitives.fs_read",
+            Tool::PrimitivesFsWrite => "primitives.fs_write",
+            Tool::PrimitivesFsSearch => "primitives.fs_search",
+            Tool::PrimitivesFsFork => "primitives.fs_fork",
+            Tool::PrimitivesQueueSend => "primitives.queue_send",
+            Tool::PrimitivesQueueReceive => "primitives.queue_receive",
+            Tool::PrimitivesQueueAck => "primitives.queue_ack",
+            Tool::PrimitivesMemoryRemember => "primitives.memory_remember",
+            Tool::PrimitivesMemoryRecall => "primitives.memory_recall",
+            Tool::PrimitivesMemoryForget => "primitives.memory_forget",
             Tool::PrimitivesKvGet => "primitives.kv_get",
             Tool::PrimitivesKvList => "primitives.kv_list",
             Tool::PrimitivesKvSet => "primitives.kv_set",
             Tool::PrimitivesKvDelete => "primitives.kv_delete",
+            Tool::PrimitivesStorageList => "primitives.storage_list",
+            Tool::PrimitivesStorageRead => "primitives.storage_read",
+            Tool::PrimitivesStorageWrite => "primitives.storage_write",
         }
     }
 
@@ -149,10 +201,23 @@ impl Tool {
             "explorer.explain_query" => Some(Tool::ExplorerExplainQuery),
             "primitives.primitive_list" => Some(Tool::PrimitivesPrimitiveList),
             "primitives.primitive_create" => Some(Tool::PrimitivesPrimitiveCreate),
+            "primitives.fs_read" => Some(Tool::PrimitivesFsRead),
+            "primitives.fs_write" => Some(Tool::PrimitivesFsWrite),
+            "primitives.fs_search" => Some(Tool::PrimitivesFsSearch),
+            "primitives.fs_fork" => Some(Tool::PrimitivesFsFork),
+            "primitives.queue_send" => Some(Tool::PrimitivesQueueSend),
+            "primitives.queue_receive" => Some(Tool::PrimitivesQueueReceive),
+            "primitives.queue_ack" => Some(Tool::PrimitivesQueueAck),
+            "primitives.memory_remember" => Some(Tool::PrimitivesMemoryRemember),
+            "primitives.memory_recall" => Some(Tool::PrimitivesMemoryRecall),
+            "primitives.memory_forget" => Some(Tool::PrimitivesMemoryForget),
             "primitives.kv_get" => Some(Tool::PrimitivesKvGet),
             "primitives.kv_list" => Some(Tool::PrimitivesKvList),
             "primitives.kv_set" => Some(Tool::PrimitivesKvSet),
             "primitives.kv_delete" => Some(Tool::PrimitivesKvDelete),
+            "primitives.storage_list" => Some(Tool::PrimitivesStorageList),
+            "primitives.storage_read" => Some(Tool::PrimitivesStorageRead),
+            "primitives.storage_write" => Some(Tool::PrimitivesStorageWrite),
             _ => None,
         }
     }
@@ -183,10 +248,23 @@ impl Tool {
             Tool::ExplorerExplainQuery => Some(crate::results::schema_of::<crate::results::QueryPlan>()),
             Tool::PrimitivesPrimitiveList => Some(crate::results::schema_of::<crate::results::PrimitiveList>()),
             Tool::PrimitivesPrimitiveCreate => Some(crate::results::schema_of::<crate::results::PrimitiveMade>()),
+            Tool::PrimitivesFsRead => Some(crate::results::schema_of::<crate::results::FileRead>()),
+            Tool::PrimitivesFsWrite => Some(crate::results::schema_of::<crate::results::FileWritten>()),
+            Tool::PrimitivesFsSearch => Some(crate::results::schema_of::<crate::results::FilesFound>()),
+            Tool::PrimitivesFsFork => Some(crate::results::schema_of::<crate::results::FileForked>()),
+            Tool::PrimitivesQueueSend => Some(crate::results::schema_of::<crate::results::QueueSent>()),
+            Tool::PrimitivesQueueReceive => Some(crate::results::schema_of::<crate::results::QueueReceived>()),
+            Tool::PrimitivesQueueAck => Some(crate::results::schema_of::<crate::results::QueueAcked>()),
+            Tool::PrimitivesMemoryRemember => Some(crate::results::schema_of::<crate::results::MemoryRemembered>()),
+            Tool::PrimitivesMemoryRecall => Some(crate::results::schema_of::<crate::results::MemoriesRecalled>()),
+            Tool::PrimitivesMemoryForget => Some(crate::results::schema_of::<crate::results::MemoriesChanged>()),
             Tool::PrimitivesKvGet => Some(crate::results::schema_of::<crate::results::KvFound>()),
             Tool::PrimitivesKvList => Some(crate::results::schema_of::<crate::results::KvPage>()),
             Tool::PrimitivesKvSet => Some(crate::results::schema_of::<crate::results::KvWritten>()),
             Tool::PrimitivesKvDelete => Some(crate::results::schema_of::<crate::results::KvDeleted>()),
+            Tool::PrimitivesStorageList => Some(crate::results::schema_of::<crate::results::ObjectPage>()),
+            Tool::PrimitivesStorageRead => Some(crate::results::schema_of::<crate::results::ObjectRead>()),
+            Tool::PrimitivesStorageWrite => Some(crate::results::schema_of::<crate::results::ObjectWritten>()),
         }
     }
 
@@ -216,10 +294,23 @@ impl Tool {
             Tool::ExplorerExplainQuery => schemars::schema_for!(ExplorerExplainQueryArgs),
             Tool::PrimitivesPrimitiveList => schemars::schema_for!(PrimitivesPrimitiveListArgs),
             Tool::PrimitivesPrimitiveCreate => schemars::schema_for!(PrimitivesPrimitiveCreateArgs),
+            Tool::PrimitivesFsRead => schemars::schema_for!(PrimitivesFsReadArgs),
+            Tool::PrimitivesFsWrite => schemars::schema_for!(PrimitivesFsWriteArgs),
+            Tool::PrimitivesFsSearch => schemars::schema_for!(PrimitivesFsSearchArgs),
+            Tool::PrimitivesFsFork => schemars::schema_for!(PrimitivesFsForkArgs),
+            Tool::PrimitivesQueueSend => schemars::schema_for!(PrimitivesQueueSendArgs),
+            Tool::PrimitivesQueueReceive => schemars::schema_for!(PrimitivesQueueReceiveArgs),
+            Tool::PrimitivesQueueAck => schemars::schema_for!(PrimitivesQueueAckArgs),
+            Tool::PrimitivesMemoryRemember => schemars::schema_for!(PrimitivesMemoryRememberArgs),
+            Tool::PrimitivesMemoryRecall => schemars::schema_for!(PrimitivesMemoryRecallArgs),
+            Tool::PrimitivesMemoryForget => schemars::schema_for!(PrimitivesMemoryForgetArgs),
             Tool::PrimitivesKvGet => schemars::schema_for!(PrimitivesKvGetArgs),
             Tool::PrimitivesKvList => schemars::schema_for!(PrimitivesKvListArgs),
             Tool::PrimitivesKvSet => schemars::schema_for!(PrimitivesKvSetArgs),
             Tool::PrimitivesKvDelete => schemars::schema_for!(PrimitivesKvDeleteArgs),
+            Tool::PrimitivesStorageList => schemars::schema_for!(PrimitivesStorageListArgs),
+            Tool::PrimitivesStorageRead => schemars::schema_for!(PrimitivesStorageReadArgs),
+            Tool::PrimitivesStorageWrite => schemars::schema_for!(PrimitivesStorageWriteArgs),
         }
     }
 }
@@ -452,6 +543,173 @@ pub struct PrimitivesPrimitiveCreateArgs {
     pub name: String,
 }
 
+/// The arguments of `primitives.fs_read`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesFsReadArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `path`: string, required.
+    pub path: String,
+    /// `list`: boolean, optional.
+    pub list: Option<bool>,
+    /// `recursive`: boolean, optional.
+    pub recursive: Option<bool>,
+    /// `offset`: integer, optional.
+    pub offset: Option<u64>,
+}
+
+/// The arguments of `primitives.fs_write`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesFsWriteArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `action`: string, optional.
+    pub action: Option<String>,
+    /// `path`: string, required.
+    pub path: String,
+    /// `content`: string, optional.
+    pub content: Option<String>,
+    /// `encoding`: string, optional.
+    pub encoding: Option<String>,
+    /// `to`: string, optional.
+    pub to: Option<String>,
+    /// `recursive`: boolean, optional.
+    pub recursive: Option<bool>,
+}
+
+/// The arguments of `primitives.fs_search`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesFsSearchArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `glob`: string, optional.
+    pub glob: Option<String>,
+    /// `query`: string, optional.
+    pub query: Option<String>,
+    /// `path`: string, optional.
+    pub path: Option<String>,
+    /// `limit`: integer, optional.
+    pub limit: Option<u64>,
+}
+
+/// The arguments of `primitives.fs_fork`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesFsForkArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `from`: string, required.
+    pub from: String,
+    /// `to`: string, optional.
+    pub to: Option<String>,
+}
+
+/// The arguments of `primitives.queue_send`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesQueueSendArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `queue`: string, required.
+    pub queue: String,
+    /// `body`: any, required.
+    pub body: serde_json::Value,
+    /// `delay`: duration, optional.
+    pub delay: Option<String>,
+    /// `dedupe_key`: string, optional.
+    pub dedupe_key: Option<String>,
+    /// `priority`: integer, optional.
+    pub priority: Option<u64>,
+}
+
+/// The arguments of `primitives.queue_receive`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesQueueReceiveArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `queue`: string, required.
+    pub queue: String,
+    /// `lease`: duration, optional.
+    pub lease: Option<String>,
+    /// `wait`: duration, optional.
+    pub wait: Option<String>,
+    /// `max`: integer, optional.
+    pub max: Option<u64>,
+}
+
+/// The arguments of `primitives.queue_ack`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesQueueAckArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `queue`: string, required.
+    pub queue: String,
+    /// `id`: string, required.
+    pub id: String,
+    /// `lease_token`: string, required.
+    pub lease_token: String,
+    /// `action`: string, optional.
+    pub action: Option<String>,
+    /// `in`: duration, optional.
+    #[serde(rename = "in")]
+    pub pause: Option<String>,
+    /// `error`: string, optional.
+    pub error: Option<String>,
+}
+
+/// The arguments of `primitives.memory_remember`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesMemoryRememberArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `kind`: string, required.
+    pub kind: String,
+    /// `text`: string, required.
+    pub text: String,
+    /// `tags`: list of strings, optional.
+    pub tags: Option<Vec<String>>,
+    /// `metadata`: object, optional.
+    pub metadata: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+/// The arguments of `primitives.memory_recall`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesMemoryRecallArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `query`: string, required.
+    pub query: String,
+    /// `kinds`: list of strings, optional.
+    pub kinds: Option<Vec<String>>,
+    /// `tags`: list of strings, optional.
+    pub tags: Option<Vec<String>>,
+    /// `limit`: integer, optional.
+    pub limit: Option<u64>,
+}
+
+/// The arguments of `primitives.memory_forget`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesMemoryForgetArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `action`: string, optional.
+    pub action: Option<String>,
+    /// `id`: string, optional.
+    pub id: Option<String>,
+    /// `text`: string, optional.
+    pub text: Option<String>,
+    /// `tags`: list of strings, optional.
+    pub tags: Option<Vec<String>>,
+}
+
 /// The arguments of `primitives.kv_get`.
 #[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -514,6 +772,62 @@ pub struct PrimitivesKvDeleteArgs {
     pub if_version: Option<u64>,
     /// `keys`: list of strings, optional.
     pub keys: Option<Vec<String>>,
+}
+
+/// The arguments of `primitives.storage_list`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesStorageListArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `prefix`: string, optional.
+    pub prefix: Option<String>,
+    /// `delimiter`: string, optional.
+    pub delimiter: Option<String>,
+    /// `cursor`: string, optional.
+    pub cursor: Option<String>,
+    /// `limit`: integer, optional.
+    pub limit: Option<u64>,
+}
+
+/// The arguments of `primitives.storage_read`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesStorageReadArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `key`: string, required.
+    pub key: String,
+    /// `head`: boolean, optional.
+    pub head: Option<bool>,
+    /// `range`: string, optional.
+    pub range: Option<String>,
+}
+
+/// The arguments of `primitives.storage_write`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesStorageWriteArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `action`: string, optional.
+    pub action: Option<String>,
+    /// `key`: string, required.
+    pub key: String,
+    /// `content`: string, optional.
+    pub content: Option<String>,
+    /// `encoding`: string, optional.
+    pub encoding: Option<String>,
+    /// `content_type`: string, optional.
+    pub content_type: Option<String>,
+    /// `metadata`: object, optional.
+    pub metadata: Option<serde_json::Map<String, serde_json::Value>>,
+    /// `to`: string, optional.
+    pub to: Option<String>,
+    /// `if_match`: string, optional.
+    pub if_match: Option<String>,
+    /// `if_none_match`: string, optional.
+    pub if_none_match: Option<String>,
 }
 
 /// Every resource and resource template of every profile.
@@ -1258,7 +1572,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "ae8c92417cc6d8de7553e2b84c6d3fe83e0b4cdfc9cff97d4ce7abddc7c8ba79";
+pub const MANIFEST_SHA256: &str = "157fedfcd8bbf610b71f9b094191f6926f18684c76b54a72a0186e2555205c5f";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
-pub const POLICY_SHA256: &str = "419b81fdcc44ad3617ec485ed3733053d04345d0671a5f95c153d1c4f42a1c7a";
+pub const POLICY_SHA256: &str = "de27ccf611424e057369bb7c33fabc52aef5c9c0ad254969044dfb39d93ca1b0";

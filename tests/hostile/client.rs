@@ -65,10 +65,28 @@ impl Server {
     /// A call's text, or its error.
     #[track_caller]
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Result<String, String> {
-        let message = self.process.request("tools/call", &json!({"name": tool, "arguments": arguments}));
-        let result = &message["result"];
-        let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{message}")).to_owned();
-        if result["isError"] == json!(true) { Err(text) } else { Ok(text) }
+        outcome(&self.process.request("tools/call", &json!({"name": tool, "arguments": arguments})))
+    }
+
+    /// Calls that are sent before the first answer is awaited, and what each came to.
+    #[track_caller]
+    pub(crate) fn calls(&mut self, calls: Vec<(&str, Value)>) -> Vec<Result<String, String>> {
+        self.process
+            .requests(
+                calls
+                    .into_iter()
+                    .map(|(tool, arguments)| ("tools/call", json!({"name": tool, "arguments": arguments})))
+                    .collect(),
+            )
+            .iter()
+            .map(outcome)
+            .collect()
+    }
+
+    /// Any request's answer.
+    #[track_caller]
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
+        self.process.request(method, &params)
     }
 
     pub(crate) fn read(&mut self, query: &str) -> Result<String, String> {
@@ -97,6 +115,13 @@ impl Server {
     }
 }
 
+#[track_caller]
+fn outcome(message: &Value) -> Result<String, String> {
+    let result = &message["result"];
+    let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{message}")).to_owned();
+    if result["isError"] == json!(true) { Err(text) } else { Ok(text) }
+}
+
 impl Process {
     fn start(path: &Path, flags: &[String]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_indelible"))
@@ -121,7 +146,9 @@ impl Process {
 
     fn send(&mut self, message: &Value) {
         let input = self.input.as_mut().unwrap();
-        writeln!(input, "{message}").and_then(|()| input.flush()).unwrap();
+        // Whole: written piece by piece, a text full of escapes would take a system call for each.
+        let line = format!("{message}\n");
+        input.write_all(line.as_bytes()).and_then(|()| input.flush()).unwrap();
     }
 
     #[track_caller]
@@ -137,6 +164,37 @@ impl Process {
                 return message;
             }
         }
+    }
+
+    /// Sends all from a thread of its own, as a client does, and gives the answers in the order of the requests.
+    fn requests(&mut self, requests: Vec<(&str, Value)>) -> Vec<Value> {
+        let first = self.next + 1;
+        self.next += requests.len() as u64;
+        let lines: Vec<String> = requests
+            .iter()
+            .zip(first..)
+            .map(|((method, params), id)| {
+                json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
+            })
+            .collect();
+        let mut input = self.input.take().unwrap();
+        let sender = std::thread::spawn(move || {
+            for line in lines {
+                writeln!(input, "{line}").and_then(|()| input.flush()).unwrap();
+            }
+            input
+        });
+        let mut answers: Vec<Option<Value>> = vec![None; requests.len()];
+        while answers.iter().any(Option::is_none) {
+            let mut line = String::new();
+            assert!(self.output.read_line(&mut line).unwrap() > 0, "the server ended");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if let Some(id) = message["id"].as_u64() {
+                answers[usize::try_from(id - first).unwrap()] = Some(message);
+            }
+        }
+        self.input = Some(sender.join().unwrap());
+        answers.into_iter().flatten().collect()
     }
 
     fn end(&mut self) {

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 #[test]
 fn progress_comes_before_the_answer_on_the_same_stream() {
     let desk = Desk::open(&[]);
-    let mut params = call("snapshot", json!({"reason": "a test"}));
+    desk.call("append_event", json!({"content": "something to verify"}));
+    let mut params = call("verify_chain", json!({}));
     params["_meta"] = json!({"progressToken": "p"});
     let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
     let messages = desk.send(&request).messages();

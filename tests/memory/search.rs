@@ -188,3 +188,28 @@ fn a_search_obeys_the_deadline() {
         .fails_as("TIMEOUT", &["0.3 s"]);
     client.is_alive();
 }
+
+#[test]
+fn a_large_table_is_searched_by_two_threads_with_the_same_result() {
+    let bench = Bench::with(
+        "CREATE TABLE lines(id INTEGER PRIMARY KEY, a TEXT, b);
+         INSERT INTO lines WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 25000)
+         SELECT n * 3, 'line ' || n, CASE n % 3 WHEN 0 THEN n WHEN 1 THEN NULL ELSE 'other ' || n END FROM c",
+    );
+    let mut client = Server::on(&bench).flags(&["--search-candidates", "0"]).start();
+    for (pattern, limit) in
+        [("line 24", 1000), ("1$", 50), ("^(line|other) 1?2345$", 10), ("nowhere", 10), ("9", 3)]
+    {
+        let mut arguments =
+            json!({"pattern": pattern, "table": "lines", "columns": ["a", "b"], "limit": limit});
+        let two = client.call("search_text", arguments.clone());
+        // A condition leaves it to one thread.
+        arguments["where"] = json!("1");
+        let one = client.call("search_text", arguments);
+        assert_eq!(two.ok().text, one.ok().text, "{pattern}");
+        two.has("(25000 candidate rows x 2 columns scanned)");
+    }
+    client
+        .call("search_text", json!({"pattern": "^line 2499[89]$", "table": "lines", "columns": ["a"]}))
+        .is("key,column,snippet\n74994,a,line 24998\n74997,a,line 24999\n# 2 of 2 matching values in 2 rows (25000 candidate rows x 1 columns scanned)");
+}

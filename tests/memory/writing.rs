@@ -255,3 +255,43 @@ fn what_has_nothing_to_do_says_so_and_costs_no_snapshot() {
         client.call("create_view", json!({"name": "v", "select_sql": sql})).fails(&[]);
     }
 }
+
+#[test]
+fn writes_that_come_together_are_all_done_and_logged_once_in_order() {
+    let bench = Bench::notes();
+    let mut client = Server::on(&bench).start();
+    let ids: Vec<i64> = (0..100)
+        .map(|n| match n {
+            30 => client.send_call(
+                "write_query",
+                json!({"query": "INSERT INTO notes(id, title) VALUES (1, 'again')"}),
+            ),
+            60 => client.send_call("write_query", json!({"query": "CREATE TABLE other(x)"})),
+            n => client.send_call(
+                "write_query",
+                json!({"query": format!("INSERT INTO notes(title) VALUES ('n{n}')")}),
+            ),
+        })
+        .collect();
+    for (n, id) in ids.into_iter().enumerate() {
+        let answer = client.answer(id);
+        match n {
+            30 => answer.fails_as("SQL_ERROR", &["UNIQUE"]),
+            60 => answer.ok(),
+            _ => answer.ok().starts("ok: 1 rows affected (last_insert_rowid="),
+        };
+    }
+    client.close();
+    assert_eq!(
+        bench.query("SELECT count(*), count(DISTINCT title) FROM notes WHERE title LIKE 'n%'"),
+        "98|98"
+    );
+    let sql =
+        "SELECT count(*), count(DISTINCT json_extract(detail, '$.call')), sum(ok), sum(rows) FROM query_log";
+    assert_eq!(bench.query(sql), "100|100|99|98");
+    // The log has the rows in the order in which they were inserted.
+    let sql = "SELECT count(*) FROM notes JOIN query_log ON query LIKE '%''' || title || '''%'
+               WHERE title LIKE 'n%' AND query_log.id < (SELECT max(l.id) FROM notes n JOIN query_log l
+               ON l.query LIKE '%''' || n.title || '''%' WHERE n.id < notes.id AND n.title LIKE 'n%')";
+    assert_eq!(bench.query(sql), "0");
+}

@@ -266,6 +266,23 @@ fn what_comes_to_hold_a_hidden_column_later_is_hidden_too() {
 }
 
 #[test]
+fn a_foreign_key_to_a_hidden_column_tells_nothing() {
+    let (bench, policy) = (Bench::with(PEOPLE), Policy::of(HIDE));
+    bench.sql("CREATE TABLE letters(id INTEGER PRIMARY KEY, address REFERENCES people(email))");
+    let mut client = server(&bench, &policy).start();
+    client.write("CREATE TABLE guess(address REFERENCES people(email))").ok();
+    for sql in [
+        "INSERT INTO letters(address) VALUES ('CANARY@x')",
+        "INSERT INTO letters(address) VALUES ('nobody')",
+        "UPDATE letters SET address = 'CANARY@x'",
+        "INSERT INTO guess(address) VALUES ('CANARY@x')",
+        "INSERT OR IGNORE INTO guess(address) VALUES ('CANARY@x')",
+    ] {
+        client.write(sql).fails_as("REFUSED", &["`people.email` is hidden"]);
+    }
+}
+
+#[test]
 fn a_hidden_key_hides_the_rowid() {
     let bench =
         Bench::with("CREATE TABLE t(ssn INTEGER PRIMARY KEY, name TEXT); INSERT INTO t VALUES (4711, 'Ada')");

@@ -86,6 +86,22 @@ fn refused_actions_functions_and_pragmas_are_named() {
 }
 
 #[test]
+fn a_refused_kind_is_refused_in_any_form() {
+    let policy = Policy::of("policies: [{id: read, refuse: {actions: [pragma]}}]");
+    let bench = Bench::with("CREATE VIRTUAL TABLE docs USING fts5(t); INSERT INTO docs VALUES ('apple')");
+    let mut client = server(&bench, &policy).start();
+    for sql in [
+        "PRAGMA page_count",
+        "PRAGMA data_version",
+        "SELECT * FROM pragma_page_count",
+        "SELECT name FROM pragma_table_info('docs')",
+    ] {
+        client.read(sql).fails_as("REFUSED", &["PRAGMA is refused in read_query by this server's policy"]);
+    }
+    client.read("SELECT t FROM docs('apple')").is("t\napple\n# 1 rows");
+}
+
+#[test]
 fn limits_are_lowered_for_calls_and_in_the_tools_words() {
     let (bench, policy) = (
         Bench::notes(),

@@ -89,3 +89,17 @@ fn changed_limits_hold_for_the_next_call_and_in_the_tools_words() {
     assert!(wait_until(|| client.stderr().contains(words)), "{}", client.stderr());
     assert_eq!(most_rows(&mut client), 50);
 }
+
+#[test]
+fn a_policy_from_a_pipe_stays_for_the_life_of_the_server() {
+    let (bench, policy) = (Bench::notes(), Policy::of(""));
+    let pipe = policy.path().with_file_name("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let other = pipe.clone();
+    let writer = std::thread::spawn(move || std::fs::write(other, "protect: [notes]").unwrap());
+    let mut client = super::support::Server::on(&bench).flags(&["--policy", pipe.to_str().unwrap()]).start();
+    writer.join().unwrap();
+    hang_up(&client);
+    std::thread::sleep(Duration::from_millis(1200));
+    client.write("INSERT INTO notes(title) VALUES ('x')").fails_as("REFUSED", &["`notes` is protected"]);
+}

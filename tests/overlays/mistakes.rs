@@ -17,6 +17,18 @@ fn refused(text: &str, expected: &[&str]) {
 }
 
 #[test]
+fn what_is_wrong_with_the_whole_is_told_together_with_the_rest() {
+    refused(
+        "instructions:\n  append: 'x {{ max_rowz }}'\nhide: [nothing_of_mine]\ntools:\n  - {tool: read_query, name: write_query}\n",
+        &[
+            "2:11: instructions of profile `memory`: unknown setting `max_rowz`; did you mean `max_rows`?",
+            "3:8: no tool `nothing_of_mine` in profile `memory`; known are `write_query`, `write_query`, `destructive_query`, `list_tables`, `describe_table`, `get_schema`, `create_view`, `append_event`, `snapshot`, `list_snapshots`, `restore_snapshot`, `verify_chain`, `checkpoint`, `get_resume_context` and `search_text`",
+            "5:30: in profile `memory`, tools `memory.read_query` and `memory.write_query` are both called `write_query`; rename or hide one",
+        ],
+    );
+}
+
+#[test]
 fn every_mistake_is_named_where_it_stands() {
     refused(
         "hid: [x]\nonly: [read_query, serch_text]\ntools:\n  - tool: reed_query\n    titel: x\n  - name: y\n",
@@ -42,7 +54,7 @@ fn every_mistake_is_named_where_it_stands() {
     refused("instructions: {}\n", &["1:15: `instructions` needs `replace` or `append`"]);
     refused(
         "instructions: {append: 'at most {{ max_row }}'}\n",
-        &["1:1: instructions of profile `memory`: unknown setting `max_row`; did you mean `max_rows`?"],
+        &["1:24: instructions of profile `memory`: unknown setting `max_row`; did you mean `max_rows`?"],
     );
 }
 

@@ -67,6 +67,12 @@ impl Server {
         self
     }
 
+    /// With its command changed otherwise.
+    pub(crate) fn changed(mut self, change: impl FnOnce(&mut Command)) -> Self {
+        change(&mut self.command);
+        self
+    }
+
     pub(crate) fn in_folder(mut self, folder: &Path) -> Self {
         self.command.current_dir(folder);
         self
@@ -197,6 +203,12 @@ impl Client {
     /// What the server has said on stderr so far.
     pub(crate) fn stderr(&self) -> String {
         self.stderr.lock().unwrap().clone()
+    }
+
+    /// Sends bytes as they are, the beginning of a line say.
+    #[track_caller]
+    pub(crate) fn send_raw(&mut self, bytes: &[u8]) {
+        self.input.as_mut().unwrap().write_all(bytes).unwrap();
     }
 
     /// Sends a raw line.
@@ -412,8 +424,11 @@ impl Client {
 
     /// Kills the server without a word.
     pub(crate) fn kill(mut self) {
+        let workers = super::children_of(self.pid());
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+        // They end with it, and not at the same instant: one may still be on its way out of a system call.
+        super::wait_until(|| !workers.iter().any(|worker| super::is_alive(*worker)));
     }
 
     /// The same; the whole answers that it had given and nobody has asked for, each with its request's id.

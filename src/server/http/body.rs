@@ -86,7 +86,7 @@ fn refusal(body: &[u8]) -> Verdict {
         Parsed::Batch(_) => refused("over HTTP there are no batches; POST one message at a time"),
         Parsed::One(Message::Refused(refusal)) => Verdict::Refused(refusal),
         Parsed::One(Message::Ignored) => Verdict::Ignored,
-        Parsed::One(Message::Request(..) | Message::Passing(_)) => Verdict::Message,
+        Parsed::One(Message::Request(..) | Message::Ping(_) | Message::Passing(_)) => Verdict::Message,
     }
 }
 

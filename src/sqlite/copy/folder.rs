@@ -5,12 +5,9 @@
 use super::names::{is_temporary, surplus, temporary, with_ending};
 use super::{SnapshotKind, failed, io_failed};
 use crate::error::ToolError;
-use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
-use rustix::io::Errno;
+use crate::platform::{self, rename_to_new, sync_names};
 use std::ffi::{OsStr, OsString};
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -38,21 +35,13 @@ pub(in crate::sqlite) fn make(folder: &Path) -> Result<(), ToolError> {
 /// the folder's name.
 pub(in crate::sqlite) fn create(folder: &Path, mode: u32) -> std::io::Result<()> {
     let absent = folder.ancestors().take_while(|ancestor| !ancestor.is_dir()).count();
-    DirBuilder::new().recursive(true).mode(mode).create(folder)?;
+    platform::folders(mode).recursive(true).create(folder)?;
     folder.ancestors().skip(1).take(absent).try_for_each(sync_names)
 }
 
 /// Makes the names in the folder last.
 pub(in crate::sqlite) fn sync(folder: &Path) -> Result<(), ToolError> {
     sync_names(folder).map_err(|error| io_failed(folder, &error))
-}
-
-fn sync_names(folder: &Path) -> std::io::Result<()> {
-    match File::open(folder).and_then(|folder| folder.sync_all()) {
-        // Some file systems have no such thing as syncing a folder.
-        Err(error) if error.kind() != std::io::ErrorKind::InvalidInput => Err(error),
-        _ => Ok(()),
-    }
 }
 
 /// A file that is removed, with SQLite's companions, unless it is published.
@@ -70,13 +59,13 @@ pub(in crate::sqlite) struct Temporary {
 impl Temporary {
     /// Creates it, private from the start. `name` is the name it may get.
     pub(in crate::sqlite) fn create(folder: &Path, name: &OsStr) -> Result<Self, ToolError> {
-        let in_use = File::open(folder).ok();
+        let in_use = platform::lockable(folder);
         if let Some(folder) = &in_use {
             // Not every file system has it; then age tells.
-            let _ = flock(folder, FlockOperation::LockShared);
+            let _ = folder.lock_shared();
         }
         let path = folder.join(temporary(name));
-        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let opened = platform::private(OpenOptions::new().write(true).create_new(true)).open(&path);
         let file = opened.map_err(|error| io_failed(&path, &error))?;
         Ok(Self { path, file, _in_use: in_use })
     }
@@ -148,9 +137,8 @@ pub(in crate::sqlite) fn rotate(
 
 /// Removes what copies that were killed have left.
 pub(in crate::sqlite) fn sweep(folder: &Path, database: &OsStr) {
-    let alone = File::open(folder).ok();
-    let alone = alone.filter(|folder| flock(folder, FlockOperation::NonBlockingLockExclusive).is_ok());
-    for file in regular_files(folder).filter(|file| is_temporary(database, file.as_bytes())) {
+    let alone = platform::lockable(folder).filter(|folder| folder.try_lock().is_ok());
+    for file in regular_files(folder).filter(|file| is_temporary(database, file.as_encoded_bytes())) {
         let path = folder.join(file);
         let age = path.metadata().and_then(|found| found.modified()).map(|then| then.elapsed());
         if alone.is_some() || matches!(age, Ok(Ok(age)) if age > LEFTOVER_AGE) {
@@ -169,17 +157,5 @@ pub(in crate::sqlite) fn regular_files(folder: &Path) -> impl Iterator<Item = Os
 fn remove_companions(path: &Path) {
     for ending in COMPANIONS {
         let _ = std::fs::remove_file(with_ending(path.as_os_str(), ending));
-    }
-}
-
-/// Renames only to a name that is free.
-fn rename_to_new(from: &Path, to: &Path) -> std::io::Result<()> {
-    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Not every file system knows NOREPLACE; a hard link never replaces either.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-            std::fs::hard_link(from, to)?;
-            std::fs::remove_file(from)
-        }
-        other => other.map_err(Into::into),
     }
 }

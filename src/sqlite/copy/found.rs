@@ -4,8 +4,6 @@
 
 use super::names::Name;
 use super::{Place, SnapshotKind};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// A snapshot in its folder.
@@ -19,7 +17,7 @@ pub struct FoundSnapshot {
     pub kind: SnapshotKind,
     /// Its size.
     pub bytes: u64,
-    /// Its permissions, the lowest nine bits.
+    /// Its permissions, the lowest nine bits; where there are none of this kind, as if it were its owner's alone.
     pub mode: u32,
 }
 
@@ -37,11 +35,11 @@ pub fn found(database: &Path, folder: &Path) -> std::io::Result<Vec<FoundSnapsho
     let mut found = Vec::new();
     for entry in entries {
         let entry = entry?;
-        let Some(name) = Name::parse(&place.label, entry.file_name().as_bytes()) else { continue };
+        let Some(name) = Name::parse(&place.label, entry.file_name().as_encoded_bytes()) else { continue };
         // Rotation may remove it meanwhile.
         let Ok(file) = entry.metadata() else { continue };
         if file.is_file() {
-            let (bytes, mode) = (file.len(), file.mode() & 0o777);
+            let (bytes, mode) = (file.len(), crate::platform::mode(&file).unwrap_or(0o600) & 0o777);
             let snapshot =
                 FoundSnapshot { path: entry.path(), stamp: name.stamp.clone(), kind: name.kind, bytes, mode };
             found.push((name, snapshot));

@@ -105,6 +105,14 @@ pub fn default_folder(database: &Path) -> PathBuf {
     with_ending(database.as_os_str(), ".snapshots").into()
 }
 
+/// Makes the folder for snapshots, private, if there is none.
+///
+/// # Errors
+/// [`ErrorCode::SnapshotFailed`], naming the folder and the cause.
+pub fn make_folder(folder: &Path) -> Result<(), ToolError> {
+    folder::make(folder)
+}
+
 /// Removes what copies that were killed have left in the folder of the snapshots, if nobody makes one just now. It
 /// opens no database.
 pub fn sweep(database: &Path, folder: &Path) {
@@ -180,7 +188,14 @@ fn make(
     folder::make(folder)?;
     let temporary = Temporary::create(folder, &Name::new(now, 0, request.kind).file_name(label))?;
     let method = copy(&temporary)?;
-    match check::damage(temporary.path(), Depth::Pages) {
+    // The disk is busy with the one while a processor is with the other.
+    let (damage, synced) = std::thread::scope(|scope| {
+        let syncing =
+            std::thread::Builder::new().name("sync".to_owned()).spawn_scoped(scope, || temporary.sync());
+        let damage = check::damage(temporary.path(), Depth::Pages);
+        (damage, syncing.ok().and_then(|syncing| syncing.join().ok()))
+    });
+    match damage {
         Ok(None) => {}
         Ok(Some(damage)) => {
             return Err(failed(format!(
@@ -191,7 +206,8 @@ fn make(
         }
         Err(error) => return Err(sqlite_failed(real, &error)),
     }
-    let bytes = temporary.sync()?;
+    // Without a thread of its own it is done now.
+    let bytes = synced.unwrap_or_else(|| temporary.sync())?;
     let path = temporary.publish(|counter| Name::new(now, counter, request.kind).file_name(label))?;
     folder::sync(folder)?;
     let mut warnings = Vec::new();

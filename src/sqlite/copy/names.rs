@@ -7,7 +7,6 @@
 use super::SnapshotKind;
 use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 /// What the names of a database's snapshots begin with: its file name, and in a folder of the user's
@@ -16,7 +15,7 @@ use std::path::Path;
 pub(in crate::sqlite) fn label(database: &Path, real: &Path, shared: bool) -> Option<OsString> {
     let mut label = database.file_name()?.to_os_string();
     if shared {
-        let digest = Sha256::digest(real.as_os_str().as_bytes());
+        let digest = Sha256::digest(real.as_os_str().as_encoded_bytes());
         let digits: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
         label.push(format!(".{digits}"));
     }
@@ -65,7 +64,7 @@ impl Name {
 
     /// The name, if `file` is a snapshot of `database`.
     pub(in crate::sqlite) fn parse(database: &OsStr, file: &[u8]) -> Option<Self> {
-        let rest = file.strip_prefix(database.as_bytes())?.strip_prefix(b".")?;
+        let rest = file.strip_prefix(database.as_encoded_bytes())?.strip_prefix(b".")?;
         let rest = std::str::from_utf8(rest).ok()?.strip_suffix(".db")?;
         let (rest, kind) = match (rest.strip_suffix(".auto"), rest.strip_suffix(".manual")) {
             (Some(rest), _) => (rest, SnapshotKind::Auto),
@@ -111,9 +110,9 @@ pub(in crate::sqlite) fn is_temporary(database: &OsStr, file: &[u8]) -> bool {
 
 /// `path` with something behind its last character: `memory.db` and `-wal`.
 pub(in crate::sqlite) fn with_ending(path: &OsStr, ending: &str) -> OsString {
-    let mut bytes = path.as_bytes().to_vec();
-    bytes.extend_from_slice(ending.as_bytes());
-    OsString::from_vec(bytes)
+    let mut name = path.to_os_string();
+    name.push(ending);
+    name
 }
 
 /// Of the snapshots in a folder, those that `keep` newest of a kind leave over; `written` stays, whatever
@@ -128,7 +127,7 @@ pub(in crate::sqlite) fn surplus(
     let mut others: Vec<(Name, OsString)> = files
         .into_iter()
         .filter(|file| file != written)
-        .filter_map(|file| Some((Name::parse(database, file.as_bytes())?, file)))
+        .filter_map(|file| Some((Name::parse(database, file.as_encoded_bytes())?, file)))
         .filter(|(name, _)| name.kind == kind)
         .collect();
     others.sort_unstable_by(|(one, _), (other, _)| other.cmp(one));
@@ -149,7 +148,7 @@ mod tests {
             let name = Name::new(moment, counter, kind);
             let file = name.file_name(OsStr::new("a b?.db"));
             assert_eq!(file, expected);
-            assert_eq!(Name::parse(OsStr::new("a b?.db"), file.as_bytes()), Some(name));
+            assert_eq!(Name::parse(OsStr::new("a b?.db"), file.as_encoded_bytes()), Some(name));
         }
         let whole: jiff::Timestamp = "2026-11-30T09:01:02Z".parse().unwrap();
         assert_eq!(Name::new(whole, 0, SnapshotKind::Auto).stamp, "20261130T090102.000Z");
@@ -163,9 +162,9 @@ mod tests {
         assert_eq!(a, "memory.db.cd6b6b509645");
         assert_ne!(a, b);
         let of_a = Name::new(jiff::Timestamp::UNIX_EPOCH, 0, SnapshotKind::Auto).file_name(&a);
-        assert!(Name::parse(&a, of_a.as_bytes()).is_some());
+        assert!(Name::parse(&a, of_a.as_encoded_bytes()).is_some());
         for other in [b.as_os_str(), OsStr::new("memory.db")] {
-            assert_eq!(Name::parse(other, of_a.as_bytes()), None);
+            assert_eq!(Name::parse(other, of_a.as_encoded_bytes()), None);
         }
     }
 
@@ -231,7 +230,7 @@ mod tests {
             ("m.db", name, false),
             ("m.db", OsString::from(".m.db.tmp-x"), false),
         ] {
-            assert_eq!(is_temporary(OsStr::new(database), file.as_bytes()), expected, "{file:?}");
+            assert_eq!(is_temporary(OsStr::new(database), file.as_encoded_bytes()), expected, "{file:?}");
         }
     }
 }

@@ -10,11 +10,9 @@ use crate::sqlite::copy::check::{self, Depth};
 use crate::sqlite::copy::folder::{self, Temporary};
 use crate::sqlite::copy::names::{Name, with_ending};
 use crate::sqlite::diagnose;
-use rustix::fs::{Mode, OFlags};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 /// What every SQLite file begins with (<https://sqlite.org/fileformat.html#magic_header_string>).
@@ -36,7 +34,7 @@ pub(super) struct Chosen {
 impl Chosen {
     /// A file of the snapshot folder, if its name is that of a snapshot of this database.
     pub(super) fn of(place: &Place, file: OsString) -> Option<Self> {
-        let says = Name::parse(&place.label, file.as_bytes())?;
+        let says = Name::parse(&place.label, file.as_encoded_bytes())?;
         let name = one_line(&file.to_string_lossy(), 300);
         Some(Self { path: place.folder.join(&file), name, file, says })
     }
@@ -156,8 +154,7 @@ pub(super) fn private_copy(
 
 /// Opens a regular file, not what a link points to.
 fn open(path: &Path) -> std::io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let file = crate::platform::open_no_link(path)?;
     if !file.metadata()?.is_file() {
         return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a regular file"));
     }

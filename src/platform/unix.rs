@@ -1,0 +1,73 @@
+//! Unix: modes, access(2), flock(2).
+//!
+//! What is said of each function stands in `mod.rs`.
+
+use rustix::fs::{Access, CWD, Mode, OFlags, RenameFlags, access, renameat_with};
+use rustix::io::Errno;
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+pub(super) fn folders(mode: u32) -> DirBuilder {
+    let mut builder = DirBuilder::new();
+    builder.mode(mode);
+    builder
+}
+
+pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    options.mode(0o600)
+}
+
+pub(super) fn may_read(path: &Path) -> io::Result<()> {
+    access(path, Access::READ_OK).map_err(Into::into)
+}
+
+pub(super) fn may_write(path: &Path) -> bool {
+    access(path, Access::WRITE_OK).is_ok()
+}
+
+pub(super) fn may_make_files(folder: &Path) -> bool {
+    access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+}
+
+pub(super) fn mode(found: &Metadata) -> Option<u32> {
+    Some(found.mode() & 0o7777)
+}
+
+pub(super) fn owner_and_self(found: &Metadata) -> Option<(u32, u32)> {
+    Some((found.uid(), rustix::process::geteuid().as_raw()))
+}
+
+pub(super) fn open_no_link(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
+}
+
+pub(super) fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Not every file system knows NOREPLACE; a hard link never replaces either.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            std::fs::hard_link(from, to)?;
+            std::fs::remove_file(from)
+        }
+        other => other.map_err(Into::into),
+    }
+}
+
+pub(super) fn sync_names(folder: &Path) -> io::Result<()> {
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        // Some file systems have no such thing as syncing a folder.
+        Err(error) if error.kind() != io::ErrorKind::InvalidInput => Err(error),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn lockable(folder: &Path) -> Option<File> {
+    File::open(folder).ok()
+}
+
+pub(super) fn uri_path(path: &Path) -> Vec<u8> {
+    path.as_os_str().as_bytes().to_vec()
+}

@@ -1,0 +1,75 @@
+//! Primitives: each family against a plain model in memory, under a clock that the test turns; and the tools over real
+//! stdio.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a helper that fails fails its test"
+)]
+
+mod files;
+mod kv;
+mod memory;
+mod objects;
+mod queue;
+mod stdio;
+
+use indelible::embedded::Embedded;
+use indelible::error::{ErrorCode, ToolError};
+use indelible::state::catalog::{Kind, Primitive};
+use indelible::state::clock::{Clock, ManualClock};
+use indelible::state::store::Store;
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// A store with one primitive, in a folder of its own.
+struct Bench {
+    folder: TempDir,
+    clock: Arc<ManualClock>,
+    store: Embedded,
+    primitive: Primitive,
+}
+
+impl Bench {
+    async fn new(kind: Kind) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::at(1_800_000_000_000));
+        let store = Embedded::open(folder.path(), Arc::clone(&clock) as Arc<dyn Clock>).unwrap();
+        let group = store.catalog().group("g", true).await.unwrap();
+        let primitive = store.catalog().create(&group, kind, "p").await.unwrap();
+        Self { folder, clock, store, primitive }
+    }
+
+    /// The same folder after the server has ended and begun anew.
+    async fn again(self) -> Self {
+        let Self { folder, clock, store, primitive } = self;
+        store.close().await;
+        drop(store);
+        let store = Embedded::open(folder.path(), Arc::clone(&clock) as Arc<dyn Clock>).unwrap();
+        Self { folder, clock, store, primitive }
+    }
+}
+
+fn run<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+}
+
+fn code<T: std::fmt::Debug>(result: Result<T, ToolError>) -> ErrorCode {
+    result.unwrap_err().code
+}
+
+#[test]
+fn a_data_folder_has_one_server() {
+    run(async {
+        let bench = Bench::new(Kind::Kv).await;
+        let clock = Arc::new(ManualClock::at(0));
+        let error = Embedded::open(bench.folder.path(), clock).err().unwrap();
+        assert!(error.message.contains("another server has the data folder"), "{error}");
+        let bench = bench.again().await;
+        let group = bench.store.catalog().group("g", false).await.unwrap();
+        assert_eq!(bench.store.catalog().primitives(&group).await.unwrap(), [bench.primitive]);
+        assert_eq!(code(bench.store.catalog().group("other", false).await), ErrorCode::NotFound);
+        assert_eq!(code(bench.store.catalog().create(&group, Kind::Fs, "p").await), ErrorCode::Conflict);
+    });
+}
