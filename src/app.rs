@@ -227,16 +227,7 @@ fn outcome(result: Result<Reply, ToolError>, errors: ErrorStyle) -> Outcome {
         Ok(reply) => {
             Outcome { text: reply.text, structured: reply.structured, error: None, question: reply.question }
         }
-        Err(error) => match errors {
-            ErrorStyle::Plain => Outcome::failure(error.code, error.message),
-            ErrorStyle::Coded => {
-                Outcome::failure(error.code, format!("[{}] {}", error.code.as_str(), error.message))
-            }
-            ErrorStyle::LowerCoded => {
-                let code = error.code.as_str().to_ascii_lowercase();
-                Outcome::failure(error.code, format!("[{code}] {}", error.message))
-            }
-        },
+        Err(error) => Outcome::of_error(error, errors),
     }
 }
 

@@ -71,8 +71,6 @@ pub enum ErrorCode {
     Conflict,
     /// The job is leased by somebody else by now, or done.
     LeaseLost,
-    /// The key that the client came with does not allow the tool.
-    ForbiddenTool,
     /// What was given, or what would come back, is larger than the limits allow.
     TooLarge,
     /// A person has paused the primitive.
@@ -108,7 +106,6 @@ impl ErrorCode {
         Self::PreconditionFailed,
         Self::Conflict,
         Self::LeaseLost,
-        Self::ForbiddenTool,
         Self::TooLarge,
         Self::Paused,
         Self::SqlError,
@@ -142,7 +139,6 @@ impl ErrorCode {
             Self::PreconditionFailed => "PRECONDITION_FAILED",
             Self::Conflict => "CONFLICT",
             Self::LeaseLost => "LEASE_LOST",
-            Self::ForbiddenTool => "FORBIDDEN_TOOL",
             Self::TooLarge => "TOO_LARGE",
             Self::Paused => "PAUSED",
             Self::SqlError => "SQL_ERROR",

@@ -6,6 +6,7 @@
 
 use crate::confirm::{Confirmer, Question};
 use crate::error::{ErrorCode, ToolError};
+use crate::spec::model::ErrorStyle;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -49,6 +50,18 @@ impl Outcome {
     /// A failure of this kind with this text.
     pub fn failure(code: ErrorCode, text: impl Into<String>) -> Self {
         Self { text: text.into(), structured: None, error: Some(code), question: None }
+    }
+
+    /// An error as a profile words errors.
+    #[must_use]
+    pub fn of_error(error: ToolError, style: ErrorStyle) -> Self {
+        let code = error.code.as_str();
+        let text = match style {
+            ErrorStyle::Plain => error.message,
+            ErrorStyle::Coded => format!("[{code}] {}", error.message),
+            ErrorStyle::LowerCoded => format!("[{}] {}", code.to_ascii_lowercase(), error.message),
+        };
+        Self::failure(error.code, text)
     }
 }
 

@@ -13,14 +13,12 @@ use crate::doctor::{self, Report};
 use crate::embedded::Embedded;
 use crate::error::{EXIT_UNREADABLE, StartError};
 use crate::handlers::restore::RestoreInput;
-use crate::outcome::{
-    CallContext, CompletionOf, Completions, Offers, Outcome, RequestError, ResourcePage, ResourceText,
-};
+use crate::outcome::CallContext;
 use crate::overlay::{self, Effective};
 use crate::policy_file::explain::explain;
 use crate::policy_file::{self, report};
 use crate::primitives::GroupServer;
-use crate::server::{SHUTDOWN_TIME, Service};
+use crate::server::SHUTDOWN_TIME;
 use crate::spec::model::ProfileSpec;
 use crate::sqlite::restore::{self, Listing, Restored, Shown, SnapshotEntry};
 use crate::sqlite::weigh::Weigher;
@@ -29,11 +27,10 @@ use crate::state::store::Store;
 use crate::store::audit_log::AuditLog;
 use crate::store::reader::{Reader, Reading};
 use crate::surface::{Surface, built_in_manifest};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// How long `indelible verify` may take: a day, which is to say as long as it takes.
@@ -237,98 +234,5 @@ fn listing(settings: &Settings) -> Listing {
         database: settings.db.clone(),
         folder: settings.snapshot_dir.clone(),
         busy_timeout: settings.busy_timeout,
-    }
-}
-
-impl Service for App {
-    fn instructions(&self) -> String {
-        self.surface().instructions().to_owned()
-    }
-
-    fn descriptors(&self) -> Vec<Value> {
-        self.surface().descriptors().to_vec()
-    }
-
-    async fn call(
-        &self,
-        tool: String,
-        arguments: Option<Map<String, Value>>,
-        context: CallContext,
-    ) -> Option<Outcome> {
-        App::call(self, &tool, arguments, context).await
-    }
-
-    fn asks(&self, tool: &str) -> bool {
-        App::asks(self, tool)
-    }
-
-    fn note_refused(&self, tool: &str, why: &str) {
-        App::note_refused(self, tool, why);
-    }
-
-    fn offers(&self) -> Offers {
-        let surface = self.surface();
-        let (resources, prompts) = (surface.resources(), surface.prompts());
-        Offers {
-            resources: !resources.is_empty(),
-            prompts: !prompts.is_empty(),
-            completions: resources.iter().any(|resource| resource.template().is_some())
-                || prompts.iter().any(|prompt| prompt.spec.table_argument().is_some()),
-        }
-    }
-
-    fn resource_templates(&self) -> Vec<Value> {
-        self.surface().template_descriptors()
-    }
-
-    fn prompts(&self) -> Vec<Value> {
-        self.surface().prompt_descriptors()
-    }
-
-    fn resource_changes(&self) -> Option<watch::Receiver<u64>> {
-        self.schema_changes()
-    }
-
-    async fn resources(
-        &self,
-        cursor: Option<String>,
-        context: CallContext,
-    ) -> Result<ResourcePage, RequestError> {
-        App::resources(self, cursor, context).await
-    }
-
-    async fn read_resource(&self, uri: String, context: CallContext) -> Result<ResourceText, RequestError> {
-        App::read_resource(self, &uri, context).await
-    }
-
-    async fn prompt(
-        &self,
-        name: String,
-        arguments: Map<String, Value>,
-        context: CallContext,
-    ) -> Result<String, RequestError> {
-        App::prompt(self, &name, &arguments, context).await
-    }
-
-    async fn complete(
-        &self,
-        of: CompletionOf,
-        argument: String,
-        begun: String,
-        context: CallContext,
-    ) -> Result<Completions, RequestError> {
-        App::complete(self, of, &argument, &begun, context).await
-    }
-
-    fn tool_changes(&self) -> Option<watch::Receiver<u64>> {
-        App::tool_changes(self)
-    }
-
-    async fn reload(&self, forced: bool) {
-        App::reload(self, forced).await;
-    }
-
-    async fn shutdown(&self) {
-        App::shutdown(self).await;
     }
 }

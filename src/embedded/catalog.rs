@@ -4,13 +4,14 @@
 
 use super::file::StateFile;
 use super::folder::Folder;
+use super::rows::{all, optional, query, run};
 use crate::error::{ErrorCode, ToolError};
-use crate::sqlite::state_file::{self, Steps};
+use crate::sqlite::state_file::Steps;
 use crate::state::catalog::{Catalog, Group, Kind, Primitive, check_name};
 use crate::state::clock::Clock;
 use crate::state::{Outcome, not_found};
 use async_trait::async_trait;
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Row, params};
 use std::sync::Arc;
 
 const STEPS: Steps = &["
@@ -50,32 +51,12 @@ impl SqlCatalog {
 
 #[async_trait]
 impl Catalog for SqlCatalog {
-    async fn groups(&self) -> Outcome<Vec<Group>> {
-        self.file
-            .read(|connection| {
-                let list = || {
-                    let mut statement =
-                        connection.prepare_cached("SELECT id, name FROM groups ORDER BY name")?;
-                    let groups =
-                        statement.query_map([], |row| Ok(Group { id: row.get(0)?, name: row.get(1)? }))?;
-                    groups.collect::<rusqlite::Result<Vec<_>>>()
-                };
-                list().map_err(|error| state_file::error(&error))
-            })
-            .await
-    }
-
     async fn group(&self, name: &str, create: bool) -> Outcome<Group> {
         let (wanted, found) = (name.to_owned(), name.to_owned());
         let found = self
             .file
             .read(move |connection| {
-                connection
-                    .query_row("SELECT id, name FROM groups WHERE name = ?1", [&found], |row| {
-                        Ok(Group { id: row.get(0)?, name: row.get(1)? })
-                    })
-                    .optional()
-                    .map_err(|error| state_file::error(&error))
+                optional(connection, "SELECT id, name FROM groups WHERE name = ?1", [&found], of_group)
             })
             .await?;
         match found {
@@ -85,21 +66,17 @@ impl Catalog for SqlCatalog {
                 let (id, now) = (new_id(), self.clock.now());
                 self.file
                     .write(move |connection| {
-                        connection
-                            .query_row(
-                                "INSERT INTO groups (id, name, created_at) VALUES (?1, ?2, ?3)
-                                 ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id, name",
-                                params![id, wanted, now],
-                                |row| Ok(Group { id: row.get(0)?, name: row.get(1)? }),
-                            )
-                            .map_err(|error| state_file::error(&error))
+                        query(
+                            connection,
+                            "INSERT INTO groups (id, name, created_at) VALUES (?1, ?2, ?3)
+                             ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id, name",
+                            params![id, wanted, now],
+                            of_group,
+                        )
                     })
                     .await
             }
-            None => Err(not_found(format!(
-                "there is no group `{}`; a person makes one with `indelible groups create`",
-                crate::render::one_line(&wanted, 80)
-            ))),
+            None => Err(not_found(format!("there is no group `{}`", crate::render::one_line(&wanted, 80)))),
         }
     }
 
@@ -107,12 +84,8 @@ impl Catalog for SqlCatalog {
         let group = group.id.clone();
         self.file
             .read(move |connection| {
-                let list = || {
-                    let sql = format!("{PRIMITIVE} WHERE group_id = ?1 ORDER BY name");
-                    let mut statement = connection.prepare_cached(&sql)?;
-                    statement.query_map([&group], primitive)?.collect::<rusqlite::Result<Vec<_>>>()
-                };
-                list().map_err(|error| state_file::error(&error))
+                let sql = format!("{PRIMITIVE} WHERE group_id = ?1 ORDER BY name");
+                all(connection, &sql, [&group], primitive)
             })
             .await
     }
@@ -125,13 +98,12 @@ impl Catalog for SqlCatalog {
         let added = self
             .file
             .write(move |connection| {
-                connection
-                    .execute(
-                        "INSERT INTO primitives (id, group_id, name, kind, created_at)
-                         VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (group_id, name) DO NOTHING",
-                        params![row.id, row.group, row.name, row.kind.name(), now],
-                    )
-                    .map_err(|error| state_file::error(&error))
+                run(
+                    connection,
+                    "INSERT INTO primitives (id, group_id, name, kind, created_at)
+                     VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (group_id, name) DO NOTHING",
+                    params![row.id, row.group, row.name, row.kind.name(), now],
+                )
             })
             .await?;
         if added == 0 {
@@ -142,22 +114,10 @@ impl Catalog for SqlCatalog {
         }
         Ok(made)
     }
+}
 
-    async fn pause(&self, primitive: &Primitive, paused: bool) -> Outcome<()> {
-        let id = primitive.id.clone();
-        self.file
-            .write(move |connection| {
-                let changed = connection
-                    .execute("UPDATE primitives SET paused = ?2 WHERE id = ?1", params![id, paused])
-                    .map_err(|error| state_file::error(&error))?;
-                if changed == 0 {
-                    Err(not_found("the primitive is gone; call primitive_list"))
-                } else {
-                    Ok(())
-                }
-            })
-            .await
-    }
+fn of_group(row: &Row<'_>) -> rusqlite::Result<Group> {
+    Ok(Group { id: row.get(0)?, name: row.get(1)? })
 }
 
 /// 26 characters, lower case; later ones sort behind earlier ones.

@@ -8,7 +8,7 @@ use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::state_file::{self, Steps};
 use crate::state::Outcome;
 use rusqlite::Connection;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use tokio::sync::{oneshot, watch};
@@ -29,8 +29,6 @@ pub struct StateFile {
 
 enum Message {
     Write(Box<dyn Write>),
-    /// Runs alone, outside a transaction.
-    Alone(Box<dyn FnOnce(&Connection) + Send>),
     Close,
 }
 
@@ -86,12 +84,6 @@ impl StateFile {
         })
     }
 
-    /// The file.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Wakes those who wait for a change.
     pub fn changed(&self) {
         self.changes.send_modify(|changes| *changes = changes.wrapping_add(1));
@@ -114,22 +106,6 @@ impl StateFile {
         let (answer, answered) = oneshot::channel();
         let task = Task { work: Some(work), result: None, answer };
         self.writes.send(Message::Write(Box::new(task))).map_err(|_| lost())?;
-        answered.await.map_err(|_| lost())?
-    }
-
-    /// Runs work between two transactions, while nobody writes: to copy the file, say.
-    ///
-    /// # Errors
-    /// The work's own.
-    pub async fn alone<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Connection) -> Outcome<T> + Send + 'static,
-    ) -> Outcome<T> {
-        let (answer, answered) = oneshot::channel();
-        let run = move |connection: &Connection| {
-            let _ = answer.send(work(connection));
-        };
-        self.writes.send(Message::Alone(Box::new(run))).map_err(|_| lost())?;
         answered.await.map_err(|_| lost())?
     }
 
@@ -189,7 +165,6 @@ fn write_all(connection: &Connection, inbox: &mpsc::Receiver<Message>) {
     while let Some(message) = next.take() {
         match message {
             Message::Close => return,
-            Message::Alone(work) => work(connection),
             Message::Write(first) => next = write_some(connection, first, inbox),
         }
         if next.is_none() {

@@ -4,7 +4,7 @@
 use super::blobs::FolderBlobs;
 use super::file::StateFile;
 use super::file_search;
-use super::rows::{all, byte_count, first_byte, hash_or_bytes, query, run, wrong};
+use super::rows::{all, byte_count, first_byte, hash_or_bytes, optional, query, run, wrong};
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::state_file::Steps;
 use crate::state::Outcome;
@@ -14,7 +14,7 @@ use crate::state::files::{
     Files, Found, Listed, Node, PathTest, in_the_way, is_below, is_text, nothing_at, parent,
 };
 use async_trait::async_trait;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 use std::sync::Arc;
 
 /// A folder has no content. `bytes` is NULL where they stand among the blobs. Every entry but those in the root has
@@ -244,14 +244,12 @@ fn look(connection: &Connection, path: &str) -> Outcome<Option<Node>> {
         return Ok(Some(Node::Folder));
     }
     let sql = format!("{ENTRY} WHERE path = ?1");
-    let find = || connection.prepare_cached(&sql)?.query_row([path], listed).optional();
-    Ok(find().map_err(wrong)?.map(|listed| listed.node))
+    Ok(optional(connection, &sql, [path], listed)?.map(|listed| listed.node))
 }
 
 fn content_of(connection: &Connection, path: &str) -> Outcome<Option<i64>> {
     let sql = "SELECT content FROM entries WHERE path = ?1";
-    let find = || connection.prepare_cached(sql)?.query_row([path], |row| row.get(0)).optional();
-    Ok(find().map_err(wrong)?.flatten())
+    Ok(optional(connection, sql, [path], |row| row.get(0))?.flatten())
 }
 
 pub(super) fn bytes_of(
@@ -297,8 +295,7 @@ fn put_entry(connection: &Connection, path: &str, content: Option<i64>, now: i64
 /// The content with these bytes, made if it is missing.
 fn keep(connection: &Connection, hash: &str, bytes: &[u8]) -> Outcome<i64> {
     let sql = "SELECT id FROM contents WHERE hash = ?1";
-    let find = || connection.prepare_cached(sql)?.query_row([hash], |row| row.get(0)).optional();
-    if let Some(id) = find().map_err(wrong)? {
+    if let Some(id) = optional(connection, sql, [hash], |row| row.get(0))? {
         return Ok(id);
     }
     let inline = (bytes.len() <= INLINE).then_some(bytes);

@@ -32,7 +32,7 @@ impl Folder {
         match lock.try_lock() {
             Ok(()) => Ok(Self { path: path.to_path_buf(), _lock: lock }),
             Err(TryLockError::WouldBlock) => Err(StartError::failure(format!(
-                "another server has the data folder `{shown}`: stop it, or let clients use it over HTTP"
+                "another server has the data folder `{shown}`: stop it first"
             ))),
             Err(TryLockError::Error(error)) => Err(failed("lock", error)),
         }

@@ -1,14 +1,14 @@
 //! Keys and values in one table, in the byte order of the keys.
 
 use super::file::StateFile;
-use super::rows::run;
+use super::rows::{optional, query, run, wrong};
 use crate::error::{ErrorCode, ToolError};
-use crate::sqlite::state_file::{self, Steps};
+use crate::sqlite::state_file::Steps;
 use crate::state::Outcome;
 use crate::state::clock::Clock;
 use crate::state::kv::{Entry, Kv, Range, Value, Write, Written, version_mismatch};
 use async_trait::async_trait;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 use std::sync::Arc;
 
 /// `form` is 0 for JSON and 1 for bytes. The one row of `counter` holds the last version given.
@@ -50,11 +50,7 @@ impl Kv for SqlKv {
 
     async fn list(&self, range: Range) -> Outcome<(Vec<Entry>, bool)> {
         let now = self.clock.now();
-        self.file
-            .read(move |connection| {
-                listed(connection, &range, now).map_err(|error| state_file::error(&error))
-            })
-            .await
+        self.file.read(move |connection| listed(connection, &range, now).map_err(wrong)).await
     }
 
     async fn apply(&self, writes: Vec<Write>) -> Outcome<Vec<Written>> {
@@ -141,8 +137,7 @@ fn listed(connection: &Connection, range: &Range, now: i64) -> rusqlite::Result<
 /// The entry of a key, unless it has expired.
 fn live(connection: &Connection, key: &str, now: i64) -> Outcome<Option<Entry>> {
     let sql = format!("{ENTRY} WHERE key = ?1 AND (expires_at IS NULL OR expires_at > ?2)");
-    let find = || connection.prepare_cached(&sql)?.query_row(params![key, now], entry).optional();
-    find().map_err(|error| state_file::error(&error))
+    optional(connection, &sql, params![key, now], entry)
 }
 
 fn check_versions<'k>(
@@ -163,10 +158,7 @@ fn check_versions<'k>(
 
 fn put(connection: &Connection, write: Write) -> Outcome<Written> {
     let next = "UPDATE counter SET version = version + 1 RETURNING version";
-    let version: i64 = connection
-        .prepare_cached(next)
-        .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
-        .map_err(|error| state_file::error(&error))?;
+    let version: i64 = query(connection, next, [], |row| row.get(0))?;
     let (form, value): (i64, rusqlite::types::Value) = match write.value {
         Value::Json(text) => (0, text.into()),
         Value::Bytes(bytes) => (1, bytes.into()),

@@ -5,7 +5,7 @@
 //! never reaches FTS5's query language: words are quoted.
 
 use super::file::StateFile;
-use super::rows::{all, query, run, wrong};
+use super::rows::{all, optional, query, run};
 use crate::sqlite::state_file::Steps;
 use crate::state::clock::Clock;
 use crate::state::memory::{
@@ -13,7 +13,7 @@ use crate::state::memory::{
 };
 use crate::state::{Outcome, not_found};
 use async_trait::async_trait;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -64,16 +64,9 @@ impl Memory for SqlMemory {
         self.file
             .write(move |connection| {
                 let sql = "SELECT seq, text, superseded_by IS NULL FROM memories WHERE id = ?1";
-                let found = connection
-                    .prepare_cached(sql)
-                    .and_then(|mut statement| {
-                        statement
-                            .query_row([&id], |row| {
-                                Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, bool>(2)?))
-                            })
-                            .optional()
-                    })
-                    .map_err(wrong)?;
+                let found = optional(connection, sql, [&id], |row| {
+                    Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, bool>(2)?))
+                })?;
                 let (seq, text, live) = found.ok_or_else(|| no_memory(&id))?;
                 if live {
                     forget_words(connection, seq, &text)?;
@@ -94,11 +87,7 @@ impl Memory for SqlMemory {
         self.file
             .write(move |connection| {
                 let sql = format!("{MEMORY} WHERE id = ?1 AND superseded_by IS NULL");
-                let old = connection
-                    .prepare_cached(&sql)
-                    .and_then(|mut statement| statement.query_row([&id], stored).optional())
-                    .map_err(wrong)?
-                    .ok_or_else(|| no_memory(&id))?;
+                let old = optional(connection, &sql, [&id], stored)?.ok_or_else(|| no_memory(&id))?;
                 // Marked first: the new text may be the old one with other spaces.
                 run(connection, "UPDATE memories SET superseded_by = '' WHERE seq = ?1", [old.seq])?;
                 forget_words(connection, old.seq, &old.recalled.text)?;
@@ -157,14 +146,12 @@ struct Stored {
 fn insert(connection: &Connection, memory: &NewMemory, now: i64) -> Outcome<Remembered> {
     let tags = serde_json::json!(memory.tags).to_string();
     let normal = normal(&memory.text);
-    let known = connection
-        .prepare_cached(
-            "SELECT id FROM memories WHERE normal = ?1 AND kind = ?2 AND tags = ?3 AND superseded_by IS NULL",
-        )
-        .and_then(|mut statement| {
-            statement.query_row(params![normal, memory.kind.name(), tags], |row| row.get(0)).optional()
-        })
-        .map_err(wrong)?;
+    let known = optional(
+        connection,
+        "SELECT id FROM memories WHERE normal = ?1 AND kind = ?2 AND tags = ?3 AND superseded_by IS NULL",
+        params![normal, memory.kind.name(), tags],
+        |row| row.get(0),
+    )?;
     if let Some(id) = known {
         return Ok(Remembered { id, deduplicated: true });
     }

@@ -2,12 +2,12 @@
 
 use super::blobs::FolderBlobs;
 use super::file::StateFile;
-use super::rows::{byte_count, first_byte, hash_or_bytes, query, run, wrong};
+use super::rows::{byte_count, first_byte, hash_or_bytes, optional, query, run, wrong};
 use crate::sqlite::state_file::Steps;
+use crate::state::Outcome;
 use crate::state::blobs::{self, Blobs, INLINE};
 use crate::state::clock::Clock;
-use crate::state::objects::{Condition, Head, Listing, Objects, Page, check_condition};
-use crate::state::{Outcome, not_found};
+use crate::state::objects::{Condition, Head, Listing, Objects, Page, check_condition, no_object};
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
@@ -126,14 +126,6 @@ impl Objects for SqlObjects {
     }
 }
 
-/// There is no object of this key.
-pub(super) fn no_object(key: &str) -> crate::error::ToolError {
-    not_found(format!(
-        "there is no object `{}`; storage_list shows which there are",
-        crate::render::one_line(key, 200)
-    ))
-}
-
 fn check(connection: &Connection, key: &str, condition: &Condition) -> Outcome<()> {
     let there = head(connection, key)?;
     check_condition(key, condition, there.as_ref().map(|head| head.etag.as_str()))
@@ -141,8 +133,7 @@ fn check(connection: &Connection, key: &str, condition: &Condition) -> Outcome<(
 
 fn head(connection: &Connection, key: &str) -> Outcome<Option<Head>> {
     let sql = format!("{HEAD} WHERE key = ?1");
-    let find = || connection.prepare_cached(&sql)?.query_row([key], of_row).optional();
-    find().map_err(wrong)
+    optional(connection, &sql, [key], of_row)
 }
 
 /// Steps from key to key, and over all that a prefix stands for.

@@ -4,7 +4,7 @@
 //! A dead job stands in the queue `<queue>/dead` and remembers where it came from.
 
 use super::file::StateFile;
-use super::rows::{all, query, run, wrong};
+use super::rows::{all, optional, query, run};
 use crate::sqlite::state_file::Steps;
 use crate::state::Outcome;
 use crate::state::clock::Clock;
@@ -13,7 +13,7 @@ use crate::state::queue::{
     backoff, lease_lost,
 };
 use async_trait::async_trait;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -147,15 +147,13 @@ fn insert(connection: &Connection, id: String, job: NewJob, now: i64) -> Outcome
         params![now, FORGOTTEN_AT_ONCE],
     )?;
     if let Some(key) = &job.dedupe_key {
-        let known = connection
-            .prepare_cached(
-                "SELECT job FROM dedupe WHERE queue = ?1 AND key = ?2 AND (until > ?3
-                 OR EXISTS (SELECT 1 FROM jobs WHERE id = dedupe.job AND queue = dedupe.queue))",
-            )
-            .and_then(|mut statement| {
-                statement.query_row(params![job.queue, key, now], |row| row.get::<_, String>(0)).optional()
-            })
-            .map_err(wrong)?;
+        let known = optional(
+            connection,
+            "SELECT job FROM dedupe WHERE queue = ?1 AND key = ?2 AND (until > ?3
+             OR EXISTS (SELECT 1 FROM jobs WHERE id = dedupe.job AND queue = dedupe.queue))",
+            params![job.queue, key, now],
+            |row| row.get(0),
+        )?;
         if let Some(id) = known {
             return Ok(Sent { id, deduplicated: true });
         }
@@ -216,22 +214,16 @@ fn bury_the_worn_out(connection: &Connection, queue: &str, now: i64) -> Outcome<
 fn held(connection: &Connection, queue: &str, id: &str, token: &str) -> Outcome<Option<Held>> {
     let sql = "SELECT seq, attempts, visible_at, leased_at, lease, origin FROM jobs
                WHERE id = ?1 AND queue = ?2 AND token = ?3";
-    let find = || {
-        connection
-            .prepare_cached(sql)?
-            .query_row(params![id, queue, token], |row| {
-                Ok(Held {
-                    seq: row.get(0)?,
-                    attempts: row.get(1)?,
-                    expires_at: row.get(2)?,
-                    leased_at: row.get(3)?,
-                    lease: row.get(4)?,
-                    origin: row.get(5)?,
-                })
-            })
-            .optional()
-    };
-    find().map_err(wrong)
+    optional(connection, sql, params![id, queue, token], |row| {
+        Ok(Held {
+            seq: row.get(0)?,
+            attempts: row.get(1)?,
+            expires_at: row.get(2)?,
+            leased_at: row.get(3)?,
+            lease: row.get(4)?,
+            origin: row.get(5)?,
+        })
+    })
 }
 
 fn settle(

@@ -3,7 +3,7 @@
 use crate::error::ToolError;
 use crate::sqlite::state_file;
 use crate::state::Outcome;
-use rusqlite::{Connection, Params, Row};
+use rusqlite::{Connection, OptionalExtension, Params, Row};
 
 /// Runs a statement; the number of rows it changed.
 pub(super) fn run(connection: &Connection, sql: &str, params: impl Params) -> Outcome<usize> {
@@ -19,6 +19,17 @@ pub(super) fn query<T>(
     row: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
 ) -> Outcome<T> {
     let find = || connection.prepare_cached(sql)?.query_row(params, row);
+    find().map_err(wrong)
+}
+
+/// The first row of a statement, if it has one.
+pub(super) fn optional<T>(
+    connection: &Connection,
+    sql: &str,
+    params: impl Params,
+    row: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+) -> Outcome<Option<T>> {
+    let find = || connection.prepare_cached(sql)?.query_row(params, row).optional();
     find().map_err(wrong)
 }
 

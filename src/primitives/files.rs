@@ -5,12 +5,9 @@ use crate::error::{ErrorCode, ToolError};
 use crate::results::{FileForked, FileHit, FileRead, FileWritten, FilesFound, ListedFile};
 use crate::state::blobs::MOST_SHOWN;
 use crate::state::catalog::Kind;
-use crate::state::files::{Files, Listed, MOST_LISTED, Node, clean, nothing_at};
+use crate::state::files::{Files, LONGEST_QUERY, Listed, MOST_LISTED, Node, clean, nothing_at};
 use globset::GlobBuilder;
 use std::sync::Arc;
-
-/// The longest glob or query, in bytes.
-const LONGEST_QUERY: usize = crate::state::files::LONGEST_QUERY;
 
 /// Arguments of [`read`].
 pub struct ReadInput {

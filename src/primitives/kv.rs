@@ -1,13 +1,13 @@
 //! kv_get, kv_list, kv_set, kv_delete.
 
-use super::{Call, Reply};
+use super::{Call, Reply, behind_cursor, cursor};
 use crate::error::{ErrorCode, ToolError};
 use crate::results::{KvDeleted, KvEntry, KvFound, KvPage, KvVersion, KvWritten};
 use crate::state::catalog::Kind;
 use crate::state::kv::{Entry, Kv, LARGEST_VALUE, MOST_KEYS, Range, Value, Write, Written, check_key};
 use crate::state::{clock, duration};
 use base64::Engine;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value as Json};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -96,12 +96,12 @@ pub async fn get(call: &Call<'_>, input: GetInput) -> Result<Reply, ToolError> {
 /// As the primitive says.
 pub async fn list(call: &Call<'_>, input: ListInput) -> Result<Reply, ToolError> {
     let kv = kv(call, input.primitive.as_deref()).await?;
-    let after = input.cursor.as_deref().map(key_of_cursor).transpose()?;
+    let after = input.cursor.as_deref().map(behind_cursor).transpose()?;
     let prefix = input.prefix.unwrap_or_default();
     call.note("prefix", prefix.as_str());
     let limit = usize::try_from(input.limit).unwrap_or(usize::MAX);
     let (entries, more) = kv.list(Range { prefix, after, limit, values: input.values }).await?;
-    let next_cursor = entries.last().filter(|_| more).map(|last| URL_SAFE_NO_PAD.encode(&last.key));
+    let next_cursor = entries.last().filter(|_| more).map(|last| cursor(&last.key));
     let data = entries.into_iter().map(shown).collect::<Result<Vec<_>, _>>()?;
     Reply::of(&KvPage { data, next_cursor })
 }
@@ -301,12 +301,5 @@ fn shown(entry: Entry) -> Result<KvEntry, ToolError> {
         encoding,
         version: entry.version,
         expires_at: entry.expires_at.map(clock::shown),
-    })
-}
-
-fn key_of_cursor(cursor: &str) -> Result<String, ToolError> {
-    let bytes = URL_SAFE_NO_PAD.decode(cursor).ok();
-    bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
-        ToolError::arguments("`cursor` must be the next_cursor of a page before; leave it out to start again")
     })
 }

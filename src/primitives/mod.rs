@@ -15,12 +15,14 @@ use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
 use crate::error::{ErrorCode, StartError, ToolError};
 use crate::outcome::{CallContext, Outcome};
-use crate::spec::model::Manifest;
+use crate::spec::model::{ErrorStyle, Manifest};
 use crate::state::catalog::{Group, Kind, Primitive, choose};
 use crate::state::clock::Clock;
 use crate::state::store::Store;
 use crate::store::audit_log::AuditLog;
 use crate::surface::{Surface, SurfaceSettings, arguments};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -144,7 +146,7 @@ impl GroupServer {
             (Err(error), _) => Err(error),
         };
         self.record(&call, tool, began, result.as_ref().err());
-        Some(outcome(result))
+        Some(outcome(result, self.surface.profile().errors))
     }
 
     /// One line of the log in a file, if there is one.
@@ -170,7 +172,20 @@ fn short_id() -> String {
     uuid::Uuid::new_v4().simple().to_string().chars().take(6).collect()
 }
 
-fn outcome(result: Result<Reply, ToolError>) -> Outcome {
+/// The next page's cursor: the text that it begins behind, as agents hand it back.
+fn cursor(after: &str) -> String {
+    URL_SAFE_NO_PAD.encode(after)
+}
+
+/// What a cursor stands for.
+fn behind_cursor(cursor: &str) -> Result<String, ToolError> {
+    let bytes = URL_SAFE_NO_PAD.decode(cursor).ok();
+    bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
+        ToolError::arguments("`cursor` must be the next_cursor of a page before; leave it out to start again")
+    })
+}
+
+fn outcome(result: Result<Reply, ToolError>, errors: ErrorStyle) -> Outcome {
     match result {
         Ok(reply) => Outcome {
             text: reply.structured.to_string(),
@@ -178,9 +193,6 @@ fn outcome(result: Result<Reply, ToolError>) -> Outcome {
             error: None,
             question: None,
         },
-        Err(error) => {
-            let code = error.code.as_str().to_ascii_lowercase();
-            Outcome::failure(error.code, format!("[{code}] {}", error.message))
-        }
+        Err(error) => Outcome::of_error(error, errors),
     }
 }

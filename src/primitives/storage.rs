@@ -1,17 +1,15 @@
 //! storage_list, storage_read, storage_write.
 
-use super::{Call, Reply, content};
+use super::{Call, Reply, behind_cursor, content, cursor};
 use crate::error::ToolError;
 use crate::results::{ObjectEntry, ObjectPage, ObjectRead, ObjectWritten};
 use crate::state::blobs::MOST_SHOWN;
 use crate::state::catalog::Kind;
 use crate::state::files::is_text;
-use crate::state::not_found;
 use crate::state::objects::{
-    Condition, DEFAULT_TYPE, Head, LARGEST_METADATA, LONGEST_TYPE, Listing, Objects, check_key, range,
+    Condition, DEFAULT_TYPE, Head, LARGEST_METADATA, LONGEST_TYPE, Listing, Objects, check_key, no_object,
+    range,
 };
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -70,18 +68,11 @@ pub struct WriteInput {
 /// # Errors
 /// As the primitive says.
 pub async fn list(call: &Call<'_>, input: ListInput) -> Result<Reply, ToolError> {
-    let after = input.cursor.as_deref().map(|cursor| {
-        let bytes = URL_SAFE_NO_PAD.decode(cursor).ok();
-        bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
-            ToolError::arguments(
-                "`cursor` must be the next_cursor of a page before; leave it out to start again",
-            )
-        })
-    });
+    let after = input.cursor.as_deref().map(behind_cursor).transpose()?;
     let listing = Listing {
         prefix: input.prefix.unwrap_or_default(),
         delimiter: input.delimiter,
-        after: after.transpose()?,
+        after,
         limit: usize::try_from(input.limit).unwrap_or(usize::MAX),
     };
     call.note("prefix", listing.prefix.as_str());
@@ -95,7 +86,7 @@ pub async fn list(call: &Call<'_>, input: ListInput) -> Result<Reply, ToolError>
     Reply::of(&ObjectPage {
         data: page.objects.into_iter().map(entry).collect(),
         prefixes: page.prefixes,
-        next_cursor: page.next.map(|next| URL_SAFE_NO_PAD.encode(next)),
+        next_cursor: page.next.as_deref().map(cursor),
     })
 }
 
@@ -237,11 +228,4 @@ fn of_head(head: Head) -> Result<ObjectRead, ToolError> {
         content: None,
         truncated: false,
     })
-}
-
-fn no_object(key: &str) -> ToolError {
-    not_found(format!(
-        "there is no object `{}`; storage_list shows which there are",
-        crate::render::one_line(key, 200)
-    ))
 }

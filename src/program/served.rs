@@ -7,6 +7,7 @@ use crate::outcome::{
 };
 use crate::primitives::GroupServer;
 use crate::server::Service;
+use crate::surface::Surface;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
@@ -18,6 +19,16 @@ pub enum Served {
     Group(Box<GroupServer>),
 }
 
+fn offers(surface: &Surface) -> Offers {
+    let (resources, prompts) = (surface.resources(), surface.prompts());
+    Offers {
+        resources: !resources.is_empty(),
+        prompts: !prompts.is_empty(),
+        completions: resources.iter().any(|resource| resource.template().is_some())
+            || prompts.iter().any(|prompt| prompt.spec.table_argument().is_some()),
+    }
+}
+
 /// Nothing is offered besides tools, so nobody is answered this.
 fn nothing<T>() -> Result<T, RequestError> {
     Err(RequestError::Invalid(ToolError::arguments("this server has tools and nothing else")))
@@ -26,14 +37,14 @@ fn nothing<T>() -> Result<T, RequestError> {
 impl Service for Served {
     fn instructions(&self) -> String {
         match self {
-            Self::Database(app) => Service::instructions(&**app),
+            Self::Database(app) => app.surface().instructions().to_owned(),
             Self::Group(group) => group.surface().instructions().to_owned(),
         }
     }
 
     fn descriptors(&self) -> Vec<Value> {
         match self {
-            Self::Database(app) => Service::descriptors(&**app),
+            Self::Database(app) => app.surface().descriptors().to_vec(),
             Self::Group(group) => group.surface().descriptors().to_vec(),
         }
     }
@@ -45,48 +56,48 @@ impl Service for Served {
         context: CallContext,
     ) -> Option<Outcome> {
         match self {
-            Self::Database(app) => App::call(app, &tool, arguments, context).await,
+            Self::Database(app) => app.call(&tool, arguments, context).await,
             Self::Group(group) => group.call(&tool, arguments, context).await,
         }
     }
 
     fn asks(&self, tool: &str) -> bool {
         match self {
-            Self::Database(app) => App::asks(app, tool),
+            Self::Database(app) => app.asks(tool),
             Self::Group(_) => false,
         }
     }
 
     fn note_refused(&self, tool: &str, why: &str) {
         if let Self::Database(app) = self {
-            App::note_refused(app, tool, why);
+            app.note_refused(tool, why);
         }
     }
 
     fn offers(&self) -> Offers {
         match self {
-            Self::Database(app) => Service::offers(&**app),
+            Self::Database(app) => offers(&app.surface()),
             Self::Group(_) => Offers::default(),
         }
     }
 
     fn resource_templates(&self) -> Vec<Value> {
         match self {
-            Self::Database(app) => Service::resource_templates(&**app),
+            Self::Database(app) => app.surface().template_descriptors(),
             Self::Group(_) => Vec::new(),
         }
     }
 
     fn prompts(&self) -> Vec<Value> {
         match self {
-            Self::Database(app) => Service::prompts(&**app),
+            Self::Database(app) => app.surface().prompt_descriptors(),
             Self::Group(_) => Vec::new(),
         }
     }
 
     fn resource_changes(&self) -> Option<watch::Receiver<u64>> {
         match self {
-            Self::Database(app) => Service::resource_changes(&**app),
+            Self::Database(app) => app.schema_changes(),
             Self::Group(_) => None,
         }
     }
@@ -97,14 +108,14 @@ impl Service for Served {
         context: CallContext,
     ) -> Result<ResourcePage, RequestError> {
         match self {
-            Self::Database(app) => App::resources(app, cursor, context).await,
+            Self::Database(app) => app.resources(cursor, context).await,
             Self::Group(_) => nothing(),
         }
     }
 
     async fn read_resource(&self, uri: String, context: CallContext) -> Result<ResourceText, RequestError> {
         match self {
-            Self::Database(app) => App::read_resource(app, &uri, context).await,
+            Self::Database(app) => app.read_resource(&uri, context).await,
             Self::Group(_) => nothing(),
         }
     }
@@ -116,7 +127,7 @@ impl Service for Served {
         context: CallContext,
     ) -> Result<String, RequestError> {
         match self {
-            Self::Database(app) => App::prompt(app, &name, &arguments, context).await,
+            Self::Database(app) => app.prompt(&name, &arguments, context).await,
             Self::Group(_) => nothing(),
         }
     }
@@ -129,27 +140,27 @@ impl Service for Served {
         context: CallContext,
     ) -> Result<Completions, RequestError> {
         match self {
-            Self::Database(app) => App::complete(app, of, &argument, &begun, context).await,
+            Self::Database(app) => app.complete(of, &argument, &begun, context).await,
             Self::Group(_) => nothing(),
         }
     }
 
     fn tool_changes(&self) -> Option<watch::Receiver<u64>> {
         match self {
-            Self::Database(app) => App::tool_changes(app),
+            Self::Database(app) => app.tool_changes(),
             Self::Group(_) => None,
         }
     }
 
     async fn reload(&self, forced: bool) {
         if let Self::Database(app) = self {
-            App::reload(app, forced).await;
+            app.reload(forced).await;
         }
     }
 
     async fn shutdown(&self) {
         match self {
-            Self::Database(app) => App::shutdown(app).await,
+            Self::Database(app) => app.shutdown().await,
             Self::Group(group) => group.store.close().await,
         }
     }

@@ -21,14 +21,14 @@ pub struct PrimitiveEntry {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// "db", "fs", "queue", "memory", "vault", "kv" or "storage".
+    /// "fs", "queue", "memory", "kv" or "storage".
     #[serde(rename = "type")]
     pub kind: String,
     /// Whether a person has paused it.
     pub paused: bool,
 }
 
-/// Of primitive_create and primitive_fork.
+/// Of primitive_create.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PrimitiveMade {
     /// Its id.

@@ -11,16 +11,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// An SQLite database with branches.
-    Db,
     /// A tree of files.
     Fs,
     /// Queues of jobs.
     Queue,
     /// Texts to be recalled.
     Memory,
-    /// Secrets that are used and never shown.
-    Vault,
     /// Keys and values.
     Kv,
     /// Objects.
@@ -29,18 +25,15 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: &'static [Kind] =
-        &[Self::Db, Self::Fs, Self::Queue, Self::Memory, Self::Vault, Self::Kv, Self::Storage];
+    pub const ALL: &'static [Kind] = &[Self::Fs, Self::Queue, Self::Memory, Self::Kv, Self::Storage];
 
     /// Its name: `kv`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::Db => "db",
             Self::Fs => "fs",
             Self::Queue => "queue",
             Self::Memory => "memory",
-            Self::Vault => "vault",
             Self::Kv => "kv",
             Self::Storage => "storage",
         }
@@ -80,9 +73,6 @@ pub struct Primitive {
 /// Groups and their primitives.
 #[async_trait]
 pub trait Catalog: Send + Sync {
-    /// Every group, by name.
-    async fn groups(&self) -> Outcome<Vec<Group>>;
-
     /// The group of this name, made if it is missing and `create` says so.
     ///
     /// # Errors
@@ -97,12 +87,6 @@ pub trait Catalog: Send + Sync {
     /// # Errors
     /// `CONFLICT` where the group has the name.
     async fn create(&self, group: &Group, kind: Kind, name: &str) -> Outcome<Primitive>;
-
-    /// Pauses a primitive, or ends that.
-    ///
-    /// # Errors
-    /// `NOT_FOUND`.
-    async fn pause(&self, primitive: &Primitive, paused: bool) -> Outcome<()>;
 }
 
 /// The longest name of a group or primitive, in characters.
@@ -178,7 +162,7 @@ pub fn choose(primitives: Vec<Primitive>, wanted: Option<&str>, kind: Option<Kin
         return Err(ToolError::new(
             ErrorCode::Paused,
             format!(
-                "`{}` is paused; a person resumes it with `indelible primitives resume`, primitive_list shows when",
+                "`{}` is paused; ask a person about it, primitive_list shows whether it still is",
                 chosen.name
             ),
         ));
@@ -203,7 +187,7 @@ mod tests {
             one("1", "a", Kind::Kv, false),
             one("2", "b", Kind::Kv, false),
             one("3", "q", Kind::Queue, false),
-            one("4", "d", Kind::Db, true),
+            one("4", "d", Kind::Storage, true),
         ];
         let rows = [
             (Some("a"), Some(Kind::Kv), Ok("1")),
@@ -215,7 +199,7 @@ mod tests {
             (None, Some(Kind::Fs), Err(ErrorCode::NotFound)),
             (Some("x"), Some(Kind::Kv), Err(ErrorCode::NotFound)),
             (Some("q"), Some(Kind::Kv), Err(ErrorCode::WrongType)),
-            (None, Some(Kind::Db), Err(ErrorCode::Paused)),
+            (None, Some(Kind::Storage), Err(ErrorCode::Paused)),
         ];
         for (wanted, kind, expected) in rows {
             let chosen = choose(all.clone(), wanted, kind);

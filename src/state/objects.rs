@@ -113,6 +113,15 @@ pub fn check_key(argument: &str, key: &str) -> Outcome<()> {
     Ok(())
 }
 
+/// There is no object of this key.
+#[must_use]
+pub fn no_object(key: &str) -> ToolError {
+    super::not_found(format!(
+        "there is no object `{}`; storage_list shows which there are",
+        crate::render::one_line(key, 200)
+    ))
+}
+
 /// Whether the condition holds for what stands at the key.
 ///
 /// # Errors

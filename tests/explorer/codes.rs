@@ -106,7 +106,6 @@ fn each_code_stands_in_front_of_its_words_and_the_words_say_what_to_do() {
         "PRECONDITION_FAILED",
         "CONFLICT",
         "LEASE_LOST",
-        "FORBIDDEN_TOOL",
         "TOO_LARGE",
         "PAUSED",
     ];

@@ -20,6 +20,8 @@ pub(crate) struct Desk {
 pub(crate) struct Caller {
     /// `127.0.0.1:PORT`.
     pub(crate) authority: String,
+    /// `/mcp`.
+    path: String,
     agent: Agent,
 }
 
@@ -55,13 +57,8 @@ impl Desk {
             None => server.flags(&["--no-auth"]),
         };
         let server = server.spawn();
-        let url = regex::Regex::new("serving .* on http://([^/ ]+)/mcp, profile").unwrap();
-        let port = || url.captures(&server.stderr()).map(|found| found[1].to_owned());
-        assert!(wait_until(|| port().is_some()), "no address on stderr: {}", server.stderr());
-        let authority = port().unwrap();
-        let config = Agent::config_builder().http_status_as_error(false).proxy(None);
-        let agent = config.timeout_global(Some(Duration::from_secs(60))).build().into();
-        Self { bench, server, caller: Caller { authority, agent } }
+        let caller = Caller::of(&server);
+        Self { bench, server, caller }
     }
 
     /// Waits for so many log rows; tool and success of each.
@@ -75,8 +72,20 @@ impl Desk {
 }
 
 impl Caller {
+    /// Of a server that is starting: where it is stands on its stderr.
+    #[track_caller]
+    pub(crate) fn of(server: &Client) -> Self {
+        let url = regex::Regex::new("serving .* on http://([^/ ]+)(/[^ ,]+), profile").unwrap();
+        let found = || url.captures(&server.stderr()).map(|found| (found[1].to_owned(), found[2].to_owned()));
+        assert!(wait_until(|| found().is_some()), "no address on stderr: {}", server.stderr());
+        let (authority, path) = found().unwrap();
+        let config = Agent::config_builder().http_status_as_error(false).proxy(None);
+        let agent = config.timeout_global(Some(Duration::from_secs(60))).build().into();
+        Self { authority, path, agent }
+    }
+
     pub(crate) fn url(&self) -> String {
-        format!("http://{}/mcp", self.authority)
+        format!("http://{}{}", self.authority, self.path)
     }
 
     /// A POST to /mcp as clients make it.

@@ -15,6 +15,7 @@ mod calls;
 mod desk;
 mod door;
 mod ending;
+mod groups;
 mod many;
 mod starting;
 mod streams;
