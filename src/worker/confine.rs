@@ -3,6 +3,7 @@
 //! It is called before the worker opens the database, while there is one thread and no connection.
 
 use super::protocol::Setup;
+use crate::error::ToolError;
 use crate::sandbox::{self, COPIER_MEMORY, Confined, Reach, WORKER_MEMORY};
 use crate::sqlite::copy::SnapshotRequest;
 use crate::sqlite::restore::{Listing, RestoreRequest};
@@ -45,15 +46,21 @@ impl Ward {
 }
 
 /// The process that makes a snapshot. It makes the folder first: under the sandbox that is no longer possible.
-pub(super) fn for_snapshot(request: &SnapshotRequest) -> Confined {
-    let _ = crate::sqlite::copy::make_folder(&request.folder);
-    sandbox::confine(&copies(&request.database, &request.folder))
+///
+/// # Errors
+/// The folder cannot be made; nothing is given up then.
+pub(super) fn for_snapshot(request: &SnapshotRequest) -> Result<Confined, ToolError> {
+    crate::sqlite::copy::make_folder(&request.folder)?;
+    Ok(sandbox::confine(&copies(&request.database, &request.folder)))
 }
 
-/// The process that restores a snapshot.
-pub(super) fn for_restore(request: &RestoreRequest) -> Confined {
-    let _ = crate::sqlite::copy::make_folder(&request.folder);
-    sandbox::confine(&copies(&request.database, &request.folder))
+/// The process that restores a snapshot, and makes one of the present state first.
+///
+/// # Errors
+/// As [`for_snapshot`].
+pub(super) fn for_restore(request: &RestoreRequest) -> Result<Confined, ToolError> {
+    crate::sqlite::copy::make_folder(&request.folder)?;
+    Ok(sandbox::confine(&copies(&request.database, &request.folder)))
 }
 
 /// The process that looks at snapshots.

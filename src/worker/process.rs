@@ -44,17 +44,17 @@ pub fn run() -> io::Result<()> {
     match pipe.receive::<Order>()? {
         Some(Order::Jobs(setup)) => run_jobs(&pipe, &setup),
         Some(Order::Snapshot(request)) => {
-            let _ = confine::for_snapshot(&request);
-            let done = crate::sqlite::copy::snapshot(&request, jiff::Timestamp::now());
+            let done = confine::for_snapshot(&request)
+                .and_then(|_| crate::sqlite::copy::snapshot(&request, jiff::Timestamp::now()));
             pipe.send(&FromWorker::Snapshot(done))
         }
         Some(Order::Restore(request)) => {
-            let _ = confine::for_restore(&request);
             // No job, so no number.
             let mut before_commit = || {
                 let _ = pipe.send(&FromWorker::Committing { job: 0 });
             };
-            let done = restore::restore(&request, jiff::Timestamp::now(), &mut before_commit);
+            let done = confine::for_restore(&request)
+                .and_then(|_| restore::restore(&request, jiff::Timestamp::now(), &mut before_commit));
             pipe.send(&FromWorker::Restored(done.map(Box::new)))
         }
         Some(Order::Snapshots(listing)) => {

@@ -184,3 +184,15 @@ fn a_snapshot_holds_what_is_still_in_the_wal_and_opens_elsewhere() {
     let status = client.call("verify_chain", json!({})).json();
     assert_eq!((&status["ok"], &status["events"]), (&json!(true), &json!(1)));
 }
+
+#[test]
+fn a_snapshot_folder_that_cannot_be_made_is_named_with_its_cause() {
+    let bench = Bench::notes();
+    let plain = bench.folder().join("plain");
+    std::fs::write(&plain, "no folder").unwrap();
+    let folder = plain.join("below");
+    let mut client = Server::on(&bench).flags(&["--snapshot-dir", folder.to_str().unwrap()]).start();
+    client.destroy("DELETE FROM notes").fails(&[folder.to_str().unwrap(), "Not a directory"]);
+    client.call("snapshot", json!({"reason": "a test"})).fails(&["Not a directory"]);
+    client.read("SELECT count(*) > 0 AS there FROM notes").has("1");
+}
