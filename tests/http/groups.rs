@@ -54,6 +54,7 @@ fn whoever_sends_no_credential_hears_the_same_at_every_path() {
     for (path, status) in rows {
         assert_eq!(hall.status(path, Some(TOKEN)), status, "{path}");
     }
+    assert!(!hall.server.stderr().contains(TOKEN));
 }
 
 #[test]

@@ -48,13 +48,6 @@ impl Hall {
         self.folder.path().join("data")
     }
 
-    /// The same folder without its server.
-    pub(crate) fn close(self) -> TempDir {
-        let Self { server, folder, .. } = self;
-        server.kill();
-        folder
-    }
-
     /// What a command of people prints.
     #[track_caller]
     pub(crate) fn people(&self, words: &[&str]) -> String {
