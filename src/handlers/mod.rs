@@ -36,6 +36,7 @@ use crate::generated::PolicyId;
 use crate::outcome::ProgressReporter;
 use crate::policy_file::PolicyFile;
 use crate::spec::model::Format;
+use crate::sqlite::identity::Opened;
 use crate::store::audit_log::AuditLog;
 use crate::store::reader::Reader;
 use crate::store::{Store, TurnGuard};
@@ -63,6 +64,8 @@ pub struct Core {
     /// The settings as they were at the start. The limits of a call are its surface's: files that are read again may
     /// change them.
     pub settings: Settings,
+    /// The file, to see whether it is still there.
+    opened: Option<Opened>,
     /// The active tools; replaced as a whole when overlays are read again.
     surface: RwLock<Arc<Surface>>,
     /// The workers.
@@ -97,8 +100,13 @@ impl Core {
         session: String,
         audit_log: Option<AuditLog>,
     ) -> Self {
+        let opened = match &store {
+            Some(store) => Some(store.opened().clone()),
+            None => Opened::of(&settings.db, None).ok(),
+        };
         Self {
             settings,
+            opened,
             surface: RwLock::new(Arc::new(surface)),
             pool,
             store,
@@ -111,6 +119,14 @@ impl Core {
             calls: AtomicU64::new(0),
             schema_changes: watch::Sender::new(0),
         }
+    }
+
+    /// Looks whether the file is still the one that was opened.
+    ///
+    /// # Errors
+    /// `FILE_GONE`, with what to do.
+    pub fn check_file(&self) -> Result<(), ToolError> {
+        self.opened.as_ref().map_or(Ok(()), Opened::check)
     }
 
     /// Counts a change to the list of tables and views made through this server.
@@ -288,6 +304,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// Whatever ended it, in words.
     pub async fn read(&self, work: Work) -> Result<Answer, ToolError> {
+        self.core.check_file()?;
         let attend = LogKeeper { core: self.core, turn: None };
         self.core.pool.read(work, &self.terms(), &attend).await.map_err(|error| self.explain(error))
     }
@@ -326,6 +343,7 @@ impl<'a> Call<'a> {
             turn = store.turn() => turn,
             () = self.cancel.cancelled() => return Err(words::cancelled()),
         };
+        self.core.check_file()?;
         self.note("call", self.number);
         store.flush_audit(Duration::ZERO, Some(&turn)).await;
         Ok(turn)

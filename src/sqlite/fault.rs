@@ -104,6 +104,14 @@ pub fn tool_error(error: &rusqlite::Error) -> ToolError {
         Some(Primary::DiskFull) => {
             (ErrorCode::SqlError, "; nothing was changed: make room on the disk and try again")
         }
+        Some(Primary::SystemIoFailure) => (
+            ErrorCode::SqlError,
+            "; nothing was changed: the disk reports an error, or a quota or a limit on the size of files is reached, and a person must look at it",
+        ),
+        Some(Primary::ReadOnly) => (
+            ErrorCode::SqlError,
+            "; nothing was changed: the file or its folder cannot be written any more, and a person must make them writable",
+        ),
         _ => (code_of_words(&words), ""),
     };
     ToolError::new(code, format!("{words}{hint}"))
@@ -120,7 +128,7 @@ fn unreadable(error: &rusqlite::Error) -> Option<&'static str> {
             "the file is in WAL mode and SQLite cannot make `-wal` and `-shm` beside it: a person must make the folder writable, serve a copy, or start with --immutable if nobody writes the file",
         ),
         _ if primary == Some(Primary::CannotOpen) => Some(
-            "the file, or its `-wal` and `-shm`, cannot be opened any more: a person must look whether they are still there and may be read",
+            "the file, or its `-wal` and `-shm`, cannot be opened any more: a person must look whether they are still there and may be read, and whether the disk is full",
         ),
         _ => None,
     }

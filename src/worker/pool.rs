@@ -10,6 +10,7 @@ use super::protocol::{Answer, FromWorker, Job, Order, Setup, ToWorker, Work};
 use super::unsent::Unsent;
 use crate::error::ErrorCode;
 use crate::policy::Narrowing;
+use crate::sqlite::diagnose::io_hint;
 use crate::sqlite::fault::Fault;
 use crate::sqlite::watch::Stop;
 use std::io;
@@ -172,10 +173,9 @@ impl Pool {
     }
 
     async fn start(&self, writes: bool) -> Result<Worker, JobError> {
-        let mut worker = self
-            .nursery
-            .spawn()
-            .map_err(|error| JobError::Lost(format!("a worker cannot be started: {error}")))?;
+        let mut worker = self.nursery.spawn().map_err(|error| {
+            JobError::Lost(format!("a worker cannot be started: {error}{}", io_hint(&error)))
+        })?;
         let told = self.narrowed.tell();
         worker.narrowing_changes = told.changes;
         let setup = Setup {
