@@ -364,6 +364,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// In a profile without chain tools there is none.
     pub fn reader(&self) -> Result<&'a Reader, ToolError> {
+        self.core.check_file()?;
         self.core.reader.as_ref().ok_or_else(|| {
             ToolError::new(
                 ErrorCode::Refused,
