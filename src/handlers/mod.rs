@@ -36,6 +36,7 @@ use crate::generated::PolicyId;
 use crate::outcome::ProgressReporter;
 use crate::policy_file::PolicyFile;
 use crate::spec::model::Format;
+use crate::sqlite::fault::Fault;
 use crate::sqlite::identity::Opened;
 use crate::store::audit_log::AuditLog;
 use crate::store::reader::Reader;
@@ -306,7 +307,18 @@ impl<'a> Call<'a> {
     pub async fn read(&self, work: Work) -> Result<Answer, ToolError> {
         self.core.check_file()?;
         let attend = LogKeeper { core: self.core, turn: None };
-        self.core.pool.read(work, &self.terms(), &attend).await.map_err(|error| self.explain(error))
+        let terms = self.terms();
+        let may_roll_back = self.core.store.as_ref().filter(|store| store.is_in_rollback_mode());
+        let again = may_roll_back.map(|store| (store, work.clone()));
+        let read = match (self.core.pool.read(work, &terms, &attend).await, again) {
+            // What a dead process left half written a reader may not roll back; the server's own connection does.
+            (Err(JobError::Fault(Fault::CutOff(_))), Some((store, work))) => {
+                store.max_id_of_session(&self.core.session).await?;
+                self.core.pool.read(work, &terms, &attend).await
+            }
+            (read, _) => read,
+        };
+        read.map_err(|error| self.explain(error))
     }
 
     /// Writes the rows that are gathered for the log, as far as that can be done at once.

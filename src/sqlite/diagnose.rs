@@ -169,19 +169,18 @@ pub fn sqlite_error(path: &Path, error: &rusqlite::Error) -> StartError {
 /// What to do about an error of the system's, behind its own words; empty where they say it all.
 #[must_use]
 pub fn io_hint(error: &std::io::Error) -> &'static str {
-    use rustix::io::Errno;
     use std::io::ErrorKind;
-    match (error.kind(), Errno::from_io_error(error)) {
-        (_, Some(Errno::MFILE | Errno::NFILE)) => {
+    match error.kind() {
+        _ if platform::is_lack_of_descriptors(error) => {
             "; the system lets the server open no more files: raise `ulimit -n`, or end other programs"
         }
-        (_, Some(Errno::AGAIN | Errno::NOMEM)) => {
+        _ if platform::is_lack_of_processes(error) => {
             "; the system gives the server no more processes or memory: raise `ulimit -u`, or end other programs"
         }
-        (ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge, _) => {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
             "; make room on the disk, or set --snapshot-dir to a folder on another"
         }
-        (ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem, _) => {
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
             "; make it writable, or set --snapshot-dir to a folder that is"
         }
         _ => "",

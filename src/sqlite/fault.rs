@@ -19,6 +19,8 @@ pub enum Fault {
     Stopped(Stop),
     /// An error with its words.
     Error(ToolError),
+    /// A transaction was cut off, and must be rolled back by a connection that may write; the words for where none can.
+    CutOff(String),
     /// It takes something else than what a person agreed to, and was rolled back.
     OtherToll(Box<Toll>),
     /// `create_view` without `replace` met a view of that name.
@@ -58,8 +60,19 @@ impl Fault {
         if let Some(stop) = watch.stopped() {
             return Self::Stopped(stop);
         }
-        Self::Error(tool_error(error))
+        Self::at_opening(error)
     }
+
+    /// The same before anything could be stopped.
+    #[must_use]
+    pub fn at_opening(error: &rusqlite::Error) -> Self {
+        let said = tool_error(error);
+        if is_cut_off(error) { Self::CutOff(said.message) } else { Self::Error(said) }
+    }
+}
+
+fn is_cut_off(error: &rusqlite::Error) -> bool {
+    matches!(diagnose::extended_code(error), diagnose::READONLY_ROLLBACK | diagnose::READONLY_RECOVERY)
 }
 
 /// SQLite's words for an error, without rusqlite's.
@@ -121,7 +134,7 @@ pub fn tool_error(error: &rusqlite::Error) -> ToolError {
 fn unreadable(error: &rusqlite::Error) -> Option<&'static str> {
     let primary = error.sqlite_error_code();
     match diagnose::extended_code(error) {
-        diagnose::READONLY_ROLLBACK | diagnose::READONLY_RECOVERY => Some(
+        _ if is_cut_off(error) => Some(
             "another program was cut off in the middle of a change, which must be rolled back before anybody can read: a person must open the file once with a program that may write to it",
         ),
         diagnose::READONLY_CANTINIT | diagnose::READONLY_DIRECTORY => Some(

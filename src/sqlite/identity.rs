@@ -5,18 +5,14 @@
 //! that follows, a moment remains.
 
 use crate::error::{ErrorCode, ToolError};
+use crate::platform;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A file by its device and inode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
-    device: u64,
-    inode: u64,
-}
+/// A file by its device and inode; where files have none, only that it is there can be seen.
+type Identity = Option<(u64, u64)>;
 
 /// A database as it was opened. Clones share what was said about it.
 #[derive(Clone, Debug)]
@@ -77,6 +73,12 @@ impl Opened {
         Err(ToolError::new(ErrorCode::FileGone, gone))
     }
 
+    /// Whether it is certain that the same file is there; the -wal aside.
+    #[must_use]
+    pub(super) fn is_certainly_there(&self) -> bool {
+        self.file.is_some() && identity(&self.path).is_ok_and(|found| found == self.file)
+    }
+
     fn lost_wal(&self) -> String {
         format!(
             "the `-wal` of the database `{}` was deleted or replaced while it was served, and the newest changes are in it; end this server before any other program opens the database: it takes them in when it ends",
@@ -86,8 +88,7 @@ impl Opened {
 }
 
 fn identity(path: &Path) -> io::Result<Identity> {
-    let found = std::fs::metadata(path)?;
-    Ok(Identity { device: found.dev(), inode: found.ino() })
+    std::fs::metadata(path).map(|found| platform::identity(&found))
 }
 
 fn is_another(path: &Path, known: Identity) -> bool {

@@ -16,7 +16,6 @@ use crate::sqlite::{bootstrap, diagnose, open};
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::AuthContext;
 use rusqlite::{Connection, OptionalExtension};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -58,9 +57,6 @@ pub struct LedgerError {
 #[derive(Debug)]
 pub struct Ledger {
     connection: Connection,
-    path: PathBuf,
-    /// Device and inode of the file when it was opened.
-    file: Option<(u64, u64)>,
     /// In WAL mode: the WAL.
     wal: Option<PathBuf>,
     opened: Opened,
@@ -92,8 +88,7 @@ impl Ledger {
         let opened = Opened::of(path, wal.as_deref()).map_err(|error| {
             StartError::failure(format!("cannot open the database `{}`: {error}", path.display()))
         })?;
-        let (path, file) = (path.to_path_buf(), identity(path));
-        Ok(Self { connection, path, file, wal, opened, gate, power_safe: true, trusted: None })
+        Ok(Self { connection, wal, opened, gate, power_safe: true, trusted: None })
     }
 
     /// The authorizer.
@@ -143,11 +138,6 @@ impl Ledger {
 
     pub(super) fn is_wal(&self) -> bool {
         self.wal.is_some()
-    }
-
-    /// Whether the file that was opened still stands under its path.
-    pub(super) fn is_still_the_file(&self) -> bool {
-        self.file.is_some() && self.file == identity(&self.path)
     }
 
     fn begin(&mut self, wait: Duration, power_safe: bool) -> rusqlite::Result<()> {
@@ -385,11 +375,6 @@ fn newest(connection: &Connection, table: &str) -> rusqlite::Result<Option<(i64,
         Ok((row.get(0)?, hash.map(str::to_owned)))
     };
     statement.query_row([], row).optional()
-}
-
-/// Device and inode. Looking at them opens no descriptor.
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 enum WriteFault {

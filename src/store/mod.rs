@@ -71,6 +71,7 @@ pub struct Store {
     session: String,
     busy_timeout: Duration,
     opened: Opened,
+    in_rollback_mode: bool,
 }
 
 #[derive(Debug)]
@@ -92,6 +93,7 @@ impl Store {
     pub fn open(settings: StoreSettings) -> Result<Self, StartError> {
         let ledger = Ledger::open(&settings.path, settings.busy_timeout)?;
         let opened = ledger.opened().clone();
+        let in_rollback_mode = ledger.unsynced().is_none();
         let queue = Arc::new(Queue::default());
         let settling = Arc::new(Settling::new(ledger.unsynced()));
         let writer =
@@ -118,6 +120,7 @@ impl Store {
             session: settings.session,
             busy_timeout: settings.busy_timeout,
             opened,
+            in_rollback_mode,
         })
     }
 
@@ -125,6 +128,12 @@ impl Store {
     #[must_use]
     pub fn opened(&self) -> &Opened {
         &self.opened
+    }
+
+    /// Whether the file is not in WAL mode, so that what was cut off must be rolled back before anybody can read.
+    #[must_use]
+    pub fn is_in_rollback_mode(&self) -> bool {
+        self.in_rollback_mode
     }
 
     /// The id of this server run.

@@ -192,10 +192,11 @@ impl Pool {
                 self.nursery.note(&confined);
                 Ok(worker)
             }
-            Ok(Ok(Some(FromWorker::Ready(Err(error))))) => {
+            Ok(Ok(Some(FromWorker::Ready(Err(Fault::Error(error)))))) => {
                 let words = format!("a worker cannot open the database: {}", error.message);
                 Err(JobError::Fault(Fault::error(error.code, words)))
             }
+            Ok(Ok(Some(FromWorker::Ready(Err(fault))))) => Err(JobError::Fault(fault)),
             Ok(Ok(_)) => Err(JobError::Lost("a worker ended while it started".to_owned())),
             Ok(Err(error)) => Err(JobError::Lost(format!("a worker ended while it started: {error}"))),
             Err(_) => Err(JobError::Lost("a worker did not start in time".to_owned())),
