@@ -18,10 +18,12 @@
 //!   insert into a full-text table asks for
 //!
 //! The server's own connections, fixed SQL only:
-//! - [`open`], [`diagnose`]: opening, and what is wrong with a file that cannot be served
+//! - [`open`], [`diagnose`], [`identity`]: opening, what is wrong with a file that cannot be served, and whether the
+//!   file is still the one that was opened
 //! - [`tables`], [`bootstrap`], `judge`, [`stored_sql`]: the server's tables: what they must look like, how they come
 //!   to be, what a file has in their place
-//! - [`ledger`], `may_insert`: the writing connection: events, checkpoints, audit rows
+//! - [`ledger`], `ledger_guard`, `ledger_rows`: the writing connection: events, checkpoints, audit rows
+//! - [`trim`]: old audit rows moved into files
 //! - [`readout`], `chain_view`, `rows`: the reading connection: one consistent view of events and checkpoints,
 //!   whatever their rows hold
 //! - `one_moment`: two connections with one view of the file
@@ -48,11 +50,13 @@ pub mod guard;
 pub mod header;
 mod heard;
 pub mod hiding;
+pub mod identity;
 pub mod introspect;
 mod judge;
 mod judged;
 pub mod ledger;
-mod may_insert;
+mod ledger_guard;
+mod ledger_rows;
 pub mod music_store;
 mod names;
 pub mod next_step;
@@ -80,6 +84,7 @@ pub mod stored_sql;
 pub mod tables;
 pub mod text_command;
 pub mod toll;
+pub mod trim;
 mod trusted;
 pub mod view;
 pub mod watch;

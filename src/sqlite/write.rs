@@ -8,6 +8,7 @@ pub use super::change::{Change, Changed, Moments};
 use super::change::{Counted, Done, Retry, not_here};
 use super::fault::Fault;
 use super::guard::{Compiled, Guarded, Judged};
+use super::identity::Opened;
 use super::ledger::insert_audit;
 use super::overwrites::{Counts, Ran, Scope, committed_view};
 use super::params::Params;
@@ -30,6 +31,7 @@ pub struct Writer {
     guarded: Guarded,
     seen: Seen,
     path: PathBuf,
+    opened: Option<Opened>,
     committed: Option<Connection>,
 }
 
@@ -41,7 +43,8 @@ impl Writer {
     pub fn new(mut guarded: Guarded, path: PathBuf) -> rusqlite::Result<Self> {
         let seen = Seen::default();
         seen.install(guarded.trusted_mut())?;
-        Ok(Self { guarded, seen, path, committed: None })
+        let opened = Opened::of(&path, None).ok();
+        Ok(Self { guarded, seen, path, opened, committed: None })
     }
 
     /// The guarded connection.
@@ -319,6 +322,9 @@ impl Writer {
     }
 
     pub(super) fn commit(&self) -> Result<(), Fault> {
+        if let Some(opened) = &self.opened {
+            opened.look()?;
+        }
         let result = self.guarded.trusted().prepare_cached("COMMIT").and_then(|mut s| s.execute([]));
         self.guarded.watch().waited();
         result.map(|_| ()).map_err(|e| self.fault(&e))

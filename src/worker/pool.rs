@@ -10,6 +10,7 @@ use super::protocol::{Answer, FromWorker, Job, Order, Setup, ToWorker, Work};
 use super::unsent::Unsent;
 use crate::error::ErrorCode;
 use crate::policy::Narrowing;
+use crate::sqlite::diagnose::io_hint;
 use crate::sqlite::fault::Fault;
 use crate::sqlite::watch::Stop;
 use std::io;
@@ -221,10 +222,9 @@ impl Pool {
     }
 
     async fn start(&self, writes: bool) -> Result<Worker, JobError> {
-        let mut worker = self
-            .nursery
-            .spawn()
-            .map_err(|error| JobError::Lost(format!("a worker cannot be started: {error}")))?;
+        let mut worker = self.nursery.spawn().map_err(|error| {
+            JobError::Lost(format!("a worker cannot be started: {error}{}", io_hint(&error)))
+        })?;
         let told = self.narrowed.tell();
         worker.narrowing_changes = told.changes;
         let setup = Setup {
@@ -242,10 +242,11 @@ impl Pool {
                 self.nursery.note(&confined);
                 Ok(worker)
             }
-            Ok(Ok(Some(FromWorker::Ready(Err(error))))) => {
+            Ok(Ok(Some(FromWorker::Ready(Err(Fault::Error(error)))))) => {
                 let words = format!("a worker cannot open the database: {}", error.message);
                 Err(JobError::Fault(Fault::error(error.code, words)))
             }
+            Ok(Ok(Some(FromWorker::Ready(Err(fault))))) => Err(JobError::Fault(fault)),
             Ok(Ok(_)) => Err(JobError::Lost("a worker ended while it started".to_owned())),
             Ok(Err(error)) => Err(JobError::Lost(format!("a worker ended while it started: {error}"))),
             Err(_) => Err(JobError::Lost("a worker did not start in time".to_owned())),

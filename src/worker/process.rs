@@ -76,7 +76,7 @@ fn run_jobs(pipe: &Pipe, setup: &Setup) -> io::Result<()> {
     let mut bench = match Bench::open(setup, watch) {
         Ok(bench) => bench,
         Err(error) => {
-            return pipe.send(&FromWorker::Ready(Err(crate::sqlite::fault::tool_error(&error))));
+            return pipe.send(&FromWorker::Ready(Err(Fault::at_opening(&error))));
         }
     };
     pipe.send(&FromWorker::Ready(Ok(confined)))?;

@@ -87,7 +87,7 @@ pub enum ToWorker {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FromWorker {
     /// The file is open, and the worker confined so far; or why it is not.
-    Ready(Result<Confined, ToolError>),
+    Ready(Result<Confined, Fault>),
     /// What of the policy file finds nothing in the database, for the server's log.
     Notes(Vec<String>),
     /// The snapshot that was ordered, or why there is none.
