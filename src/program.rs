@@ -213,8 +213,7 @@ async fn open_group(settings: &Settings, place: &Primitives) -> Result<GroupServ
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let policy = policy_file::load(settings)?;
     let settings = &policy.lowered(settings.clone());
-    let sql =
-        SqlSettings { busy_timeout: settings.busy_timeout, narrowing: policy.narrowing, program: None };
+    let sql = SqlSettings { busy_timeout: settings.busy_timeout, narrowing: policy.narrowing, program: None };
     let store: Arc<dyn Store> = Arc::new(Embedded::open(&place.data, Arc::clone(&clock), sql)?);
     let opened = store.catalog().group(name, true).await;
     let group = opened.map_err(|error| StartError::failure(error.message))?;

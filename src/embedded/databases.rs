@@ -46,16 +46,21 @@ impl SqlDb {
 
     /// Whether the file bears this stamp; none where that cannot be seen.
     async fn bears(&self, stamp: i32) -> Option<bool> {
-        let caps = Caps { max_result_bytes: 1_000, max_cell_chars: 100 };
-        let work = reading("PRAGMA user_version".to_owned(), Params::None, 1, caps);
         let terms = pool::Terms { policy: READS, timeout: LOOK_TIME, cancel: Default::default() };
-        match self.crew.read(&self.file, work, &terms).await {
-            Ok(Answer::Rows(rows)) => {
-                let found = rows.rows.first().and_then(|row| row.first());
-                Some(found == Some(&Datum::Integer(stamp.into())))
+        let caps = Caps { max_result_bytes: 1_000, max_cell_chars: 100 };
+        // Whatever ended one worker may have ended those that wait, too.
+        for _ in 0..=pool::READERS {
+            let work = reading("PRAGMA user_version".to_owned(), Params::None, 1, caps);
+            match self.crew.read(&self.file, work, &terms).await {
+                Ok(Answer::Rows(rows)) => {
+                    let found = rows.rows.first().and_then(|row| row.first());
+                    return Some(found == Some(&Datum::Integer(stamp.into())));
+                }
+                Err(JobError::Lost(_)) => {}
+                _ => return None,
             }
-            _ => None,
         }
+        None
     }
 }
 

@@ -1768,7 +1768,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "61431e92d44b19d337fdcfa78f8afbe84211d4a468ecb309b3328842f8dc0edd";
+pub const MANIFEST_SHA256: &str = "9815a8bda135e52c90706060f1d279611d3677fda2cefe37282545bfd4f1fff7";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
 pub const POLICY_SHA256: &str = "4f8a5f8e7e7f7473471e9324a3e93a386e5bd19ec0312fd3f93fbe30d74e8c7f";

@@ -3,7 +3,7 @@
 use crate::stdio::Desk;
 use crate::support::hostile::{HOSTILE, Hostile, OUT_OF_REACH};
 use crate::support::music::{ENDLESS, MUSIC};
-use crate::support::{children_of, kill};
+use crate::support::{children_of, kill, wait_until};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -236,6 +236,7 @@ fn what_was_acknowledged_outlives_kills_of_server_and_worker() {
         }
         if round % 2 == 0 {
             children_of(desk.client.pid()).into_iter().for_each(kill);
+            assert!(wait_until(|| children_of(desk.client.pid()).is_empty()));
         } else {
             kill(desk.client.pid());
             drop(desk);
