@@ -12,7 +12,7 @@ use crate::app::{App, profile_writes, surface_settings};
 use crate::cli::{PolicyQuestion, Program, ToolLine, ToolsReport, Verdict};
 use crate::config::{HttpSettings, Primitives, Profile, Resolved, Settings};
 use crate::doctor::{self, Report};
-use crate::embedded::{self, Embedded};
+use crate::embedded::{self, Embedded, SqlSettings};
 use crate::error::{EXIT_UNREADABLE, StartError, ToolError};
 use crate::handlers::restore::RestoreInput;
 use crate::outcome::CallContext;
@@ -239,7 +239,10 @@ async fn open_group(settings: &Settings, place: &Primitives) -> Result<Arc<Group
 fn open_folder(settings: &Settings, place: &Primitives) -> Result<Groups, StartError> {
     let manifest = effective(&settings.tools, Some(&settings.profile))?.manifest;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let store: Arc<dyn Store> = Arc::new(Embedded::open(&place.data, Arc::clone(&clock))?);
+    let policy = policy_file::load(settings)?;
+    let settings = &policy.lowered(settings.clone());
+    let sql = SqlSettings { busy_timeout: settings.busy_timeout, narrowing: policy.narrowing, program: None };
+    let store: Arc<dyn Store> = Arc::new(Embedded::open(&place.data, Arc::clone(&clock), sql)?);
     let log = settings.audit_log.as_ref();
     let log = log.map(|path| AuditLog::open(path, &place.data.join("catalog.db"))).transpose()?;
     let words = surface_settings(settings);

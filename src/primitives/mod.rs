@@ -6,6 +6,7 @@
 
 pub mod catalog;
 mod content;
+pub mod db;
 pub mod files;
 pub mod groups;
 pub mod kv;
