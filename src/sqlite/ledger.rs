@@ -12,7 +12,7 @@ use crate::sqlite::checkup::companion;
 use crate::sqlite::identity::Opened;
 use crate::sqlite::ledger_guard::Gate;
 use crate::sqlite::trusted::Trust;
-use crate::sqlite::{bootstrap, diagnose, open};
+use crate::sqlite::{bootstrap, diagnose, fault, open};
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::AuthContext;
 use rusqlite::{Connection, OptionalExtension};
@@ -42,6 +42,8 @@ pub enum Reach {
     Row,
     /// The batch is lost; another try may succeed.
     Batch,
+    /// The disk failed at the end of a commit that stands all the same.
+    Nowhere,
 }
 
 /// A write that failed.
@@ -129,7 +131,13 @@ impl Ledger {
     pub fn batch(&mut self, wait: Duration, power_safe: bool) -> Result<Batch<'_>, LedgerError> {
         self.opened.check().map_err(|error| LedgerError { reach: Reach::Batch, error })?;
         self.begin(wait, power_safe).map_err(|error| batch_error("nothing was written", &error))?;
-        Ok(Batch { connection: &self.connection, opened: Some(&self.opened), head: None, open: true })
+        Ok(Batch {
+            connection: &self.connection,
+            opened: Some(&self.opened),
+            head: None,
+            row: None,
+            open: true,
+        })
     }
 
     pub(super) fn trusted(&mut self) -> &mut Option<Trust> {
@@ -160,6 +168,8 @@ pub struct Batch<'a> {
     opened: Option<&'a Opened>,
     /// The chain's end, read under this transaction's lock: other processes append too.
     head: Option<Head>,
+    /// The newest log row of this transaction, and its session.
+    row: Option<(i64, String)>,
     open: bool,
 }
 
@@ -172,7 +182,7 @@ struct Head {
 impl<'a> Batch<'a> {
     /// A part of a transaction that somebody else began and ends.
     pub(super) fn within(connection: &'a Connection) -> Self {
-        Self { connection, opened: None, head: None, open: false }
+        Self { connection, opened: None, head: None, row: None, open: false }
     }
 
     /// For what belongs to the same transaction.
@@ -187,7 +197,13 @@ impl Batch<'_> {
     /// # Errors
     /// SQLite's, or something attached to the table from outside stood in the way.
     pub fn audit(&mut self, row: &AuditRow) -> Result<(), LedgerError> {
-        insert_audit(self.connection, row).map_err(|error| self.failed("the call was not logged", &error))
+        self.log(row).map_err(|error| self.failed("the call was not logged", &error))
+    }
+
+    fn log(&mut self, row: &AuditRow) -> rusqlite::Result<()> {
+        insert_audit(self.connection, row)?;
+        self.row = Some((self.connection.last_insert_rowid(), row.session.clone()));
+        Ok(())
     }
 
     /// Appends an event and the audit row that `audit` makes of it; both or none.
@@ -215,7 +231,7 @@ impl Batch<'_> {
             )?;
             batch.head = Some(Head { id, hash: hash.clone() });
             let appended = Appended { id, ts, hash, last_event_id: id };
-            insert_audit(batch.connection, &audit(&appended))?;
+            batch.log(&audit(&appended))?;
             Ok(appended)
         });
         if written.is_err() {
@@ -250,7 +266,7 @@ impl Batch<'_> {
                 (id, &ts, session, summary, head.id, &head.hash, &hash),
             )?;
             let appended = Appended { id, ts, hash, last_event_id: head.id };
-            insert_audit(batch.connection, &audit(&appended))?;
+            batch.log(&audit(&appended))?;
             Ok(appended)
         })
     }
@@ -258,14 +274,46 @@ impl Batch<'_> {
     /// Makes everything in the batch last.
     ///
     /// # Errors
-    /// The file is gone, or SQLite's; then nothing of it was written.
+    /// The file is gone, or SQLite's; then nothing of it was written, but for [`Reach::Nowhere`].
     pub fn commit(mut self) -> Result<(), LedgerError> {
         if let Some(Err(error)) = self.opened.map(Opened::check) {
             return Err(LedgerError { reach: Reach::Batch, error });
         }
-        run(self.connection, "COMMIT").map_err(|error| batch_error("nothing was written", &error))?;
+        run(self.connection, "COMMIT").map_err(|error| self.uncommitted(&error))?;
         self.open = false;
         Ok(())
+    }
+
+    /// In rollback mode the removal of the journal is the commit, and the sync behind it may fail.
+    fn uncommitted(&self, error: &rusqlite::Error) -> LedgerError {
+        let undone = batch_error("nothing was written", error);
+        if !fault::is_of_the_disk(error) {
+            return undone;
+        }
+        match self.stands() {
+            Ok(false) => undone,
+            Ok(true) => {
+                let words = format!("{}: it is written, do not repeat it", fault::COMMITTED_ALL_THE_SAME);
+                LedgerError { reach: Reach::Nowhere, error: ToolError::new(ErrorCode::SqlError, words) }
+            }
+            // A log row that is written twice is better than one that is not written.
+            Err(_) => {
+                let words = "the disk reports an error at the commit, and the file cannot be read now to see what became of it: look whether it is written before you repeat it";
+                LedgerError { reach: Reach::Batch, error: ToolError::new(ErrorCode::SqlError, words) }
+            }
+        }
+    }
+
+    /// Whether the newest log row is there. No other process writes rows of this session, and whoever of this server
+    /// does has the turn.
+    fn stands(&self) -> rusqlite::Result<bool> {
+        let Some((id, session)) = &self.row else { return Ok(false) };
+        if !self.connection.is_autocommit() {
+            run(self.connection, "ROLLBACK")?;
+        }
+        let mut statement = self.connection.prepare_cached("SELECT session FROM query_log WHERE id = ?1")?;
+        let found: Option<String> = statement.query_row([id], |row| row.get(0)).optional()?;
+        Ok(found.as_deref() == Some(session))
     }
 
     fn both_or_none(
