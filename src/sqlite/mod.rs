@@ -11,7 +11,7 @@
 //! - `names`, [`next_step`]: the stored names behind those that agents give; what to do next, behind SQLite's words
 //! - [`weigh`]: what a statement would do, for people
 //! - [`hiding`], `shown`: what else is hidden where a policy file hides a column; what lists then show
-//! - [`group`]: changes of several calls in one transaction
+//! - [`group`]: changes of several calls in one transaction; [`batch`]: statements of one call in one
 //! - `aftermath`: what a structural statement left behind
 //! - [`program`], `registers`: what a compiled program tells beyond the authorizer
 //! - [`overwrites`], [`seen`], [`toll`], [`text_command`]: what a change overwrites, what it takes, what an
@@ -36,6 +36,7 @@
 //! Nothing here speaks MCP, knows tools by name, or holds a queue, or a thread that outlives a call.
 
 mod aftermath;
+pub mod batch;
 pub mod bootstrap;
 mod chain_view;
 mod change;
