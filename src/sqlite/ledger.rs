@@ -12,7 +12,7 @@ use crate::sqlite::checkup::companion;
 use crate::sqlite::identity::Opened;
 use crate::sqlite::ledger_guard::Gate;
 use crate::sqlite::trusted::Trust;
-use crate::sqlite::{bootstrap, diagnose, fault, open};
+use crate::sqlite::{bootstrap, diagnose, open};
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::AuthContext;
 use rusqlite::{Connection, OptionalExtension};
@@ -164,13 +164,13 @@ impl Ledger {
 /// One transaction. Dropped without [`Batch::commit`], it leaves nothing.
 #[derive(Debug)]
 pub struct Batch<'a> {
-    connection: &'a Connection,
-    opened: Option<&'a Opened>,
+    pub(super) connection: &'a Connection,
+    pub(super) opened: Option<&'a Opened>,
     /// The chain's end, read under this transaction's lock: other processes append too.
     head: Option<Head>,
     /// The newest log row of this transaction, and its session.
-    row: Option<(i64, String)>,
-    open: bool,
+    pub(super) row: Option<(i64, String)>,
+    pub(super) open: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -271,51 +271,6 @@ impl Batch<'_> {
         })
     }
 
-    /// Makes everything in the batch last.
-    ///
-    /// # Errors
-    /// The file is gone, or SQLite's; then nothing of it was written, but for [`Reach::Nowhere`].
-    pub fn commit(mut self) -> Result<(), LedgerError> {
-        if let Some(Err(error)) = self.opened.map(Opened::check) {
-            return Err(LedgerError { reach: Reach::Batch, error });
-        }
-        run(self.connection, "COMMIT").map_err(|error| self.uncommitted(&error))?;
-        self.open = false;
-        Ok(())
-    }
-
-    /// In rollback mode the removal of the journal is the commit, and the sync behind it may fail.
-    fn uncommitted(&self, error: &rusqlite::Error) -> LedgerError {
-        let undone = batch_error("nothing was written", error);
-        if !fault::is_of_the_disk(error) {
-            return undone;
-        }
-        match self.stands() {
-            Ok(false) => undone,
-            Ok(true) => {
-                let words = format!("{}: it is written, do not repeat it", fault::COMMITTED_ALL_THE_SAME);
-                LedgerError { reach: Reach::Nowhere, error: ToolError::new(ErrorCode::SqlError, words) }
-            }
-            // A log row that is written twice is better than one that is not written.
-            Err(_) => {
-                let words = "the disk reports an error at the commit, and the file cannot be read now to see what became of it: look whether it is written before you repeat it";
-                LedgerError { reach: Reach::Batch, error: ToolError::new(ErrorCode::SqlError, words) }
-            }
-        }
-    }
-
-    /// Whether the newest log row is there. No other process writes rows of this session, and whoever of this server
-    /// does has the turn.
-    fn stands(&self) -> rusqlite::Result<bool> {
-        let Some((id, session)) = &self.row else { return Ok(false) };
-        if !self.connection.is_autocommit() {
-            run(self.connection, "ROLLBACK")?;
-        }
-        let mut statement = self.connection.prepare_cached("SELECT session FROM query_log WHERE id = ?1")?;
-        let found: Option<String> = statement.query_row([id], |row| row.get(0)).optional()?;
-        Ok(found.as_deref() == Some(session))
-    }
-
     fn both_or_none(
         &mut self,
         doing: &str,
@@ -407,7 +362,7 @@ fn insert_one(connection: &Connection, sql: &str, values: impl rusqlite::Params)
     }
 }
 
-fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+pub(super) fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute([]).map(|_| ())
 }
 
@@ -440,6 +395,6 @@ fn next_id(last: i64) -> Result<i64, WriteFault> {
     last.max(0).checked_add(1).ok_or_else(|| WriteFault::Damaged(format!("no id can follow {last}")))
 }
 
-fn batch_error(doing: &str, error: &rusqlite::Error) -> LedgerError {
+pub(super) fn batch_error(doing: &str, error: &rusqlite::Error) -> LedgerError {
     LedgerError { reach: Reach::Batch, error: diagnose::tool_error(doing, error) }
 }
