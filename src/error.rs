@@ -75,6 +75,10 @@ pub enum ErrorCode {
     TooLarge,
     /// A person has paused the primitive.
     Paused,
+    /// No grant of the secret allows the request.
+    NotGranted,
+    /// The host of a request could not be reached, or its answer could not be read.
+    Unreachable,
     /// Anything else SQLite reports, in its own words.
     SqlError,
 }
@@ -108,6 +112,8 @@ impl ErrorCode {
         Self::LeaseLost,
         Self::TooLarge,
         Self::Paused,
+        Self::NotGranted,
+        Self::Unreachable,
         Self::SqlError,
     ];
 
@@ -141,6 +147,8 @@ impl ErrorCode {
             Self::LeaseLost => "LEASE_LOST",
             Self::TooLarge => "TOO_LARGE",
             Self::Paused => "PAUSED",
+            Self::NotGranted => "NOT_GRANTED",
+            Self::Unreachable => "UNREACHABLE",
             Self::SqlError => "SQL_ERROR",
         }
     }

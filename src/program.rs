@@ -191,6 +191,11 @@ impl Program for Indelible {
         }
     }
 
+    fn store(&self, place: &Primitives) -> Result<Arc<dyn Store>, StartError> {
+        let store = Embedded::beside(&place.data, Arc::new(SystemClock))?;
+        Ok(Arc::new(store.with_vault_key(place.vault_key.clone())))
+    }
+
     fn worker(&self) -> Result<(), StartError> {
         crate::worker::process::run()
             .map_err(|error| StartError::failure(format!("the worker lost its server: {error}")))
@@ -211,7 +216,8 @@ async fn open_group(settings: &Settings, place: &Primitives) -> Result<GroupServ
     };
     let manifest = effective(&settings.tools, Some(&settings.profile))?.manifest;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let store: Arc<dyn Store> = Arc::new(Embedded::open(&place.data, Arc::clone(&clock))?);
+    let store: Arc<dyn Store> =
+        Arc::new(Embedded::open(&place.data, Arc::clone(&clock))?.with_vault_key(place.vault_key.clone()));
     let opened = store.catalog().group(name, true).await;
     let group = opened.map_err(|error| StartError::failure(error.message))?;
     let log = settings.audit_log.as_ref();

@@ -3,6 +3,7 @@
 //! It parses and judges nothing: values are strings until `config` or the command has looked at them.
 
 use super::tools::{ToolsCommand, ToolsFormat};
+use super::vault::VaultAction;
 use crate::clients::CLIENTS;
 use crate::config::{HttpArgs, RawArgs};
 use clap::builder::PossibleValuesParser;
@@ -116,6 +117,19 @@ Exit status 3 when verify finds that the snapshot cannot be restored.",
     Snapshots {
         #[command(subcommand)]
         action: SnapshotAction,
+    },
+    /// List, set and delete secrets of a vault, and say where each may go
+    #[command(after_help = "\
+Examples:
+  indelible vault set --data state --group team github < token.txt
+  indelible vault grant --data state --group team github --host api.github.com --path /repos
+  indelible vault list --data state --group team
+
+A value is read from stdin, or asked for at the terminal; never give it as an argument. A secret goes nowhere \
+without a grant. It works while a server has the folder.")]
+    Vault {
+        #[command(subcommand)]
+        action: VaultAction,
     },
     /// Look a database and its surroundings over, and say what is wrong; changes nothing
     #[command(after_help = "\

@@ -8,7 +8,7 @@
 //! - `args`: the commands and their help; `usage`: clap's errors in our words
 //! - `serve`, `call`, `verify`, `tools`, `policy`, `snapshots`, `doctor`, `client_config`, `bundle`, `completions`:
 //!   one file a command
-//! - `ask`: the person at the terminal
+//! - `vault`: secrets and their grants; `ask`: the person at the terminal
 //! - `output`, `runtime`, `stdin`: what they share
 
 mod args;
@@ -26,11 +26,12 @@ mod snapshots;
 mod stdin;
 mod tools;
 mod usage;
+mod vault;
 mod verify;
 
 pub use tools::{ToolLine, ToolsReport};
 
-use crate::config::{self, Profile, RawArgs, Resolved, Settings};
+use crate::config::{self, Primitives, Profile, RawArgs, Resolved, Settings};
 use crate::doctor::Report;
 use crate::error::{EXIT_OK, StartError};
 use crate::logging;
@@ -38,6 +39,7 @@ use crate::outcome::CallContext;
 use crate::server::Service;
 use crate::spec::model::Serves;
 use crate::sqlite::restore::{Restored, Shown, SnapshotEntry};
+use crate::state::store::Store;
 use args::{Cli, Command};
 use clap::Parser;
 use serde_json::Value;
@@ -136,6 +138,12 @@ pub trait Program {
     /// A policy file with mistakes: exit status 2. A database that cannot be opened: exit status 1.
     fn policy(&self, settings: &Settings, question: &PolicyQuestion) -> Result<String, StartError>;
 
+    /// What a data folder holds, beside a server that may have it. Runs inside a tokio runtime of one thread.
+    ///
+    /// # Errors
+    /// There is no data folder, or it cannot be used; exit status 1.
+    fn store(&self, place: &Primitives) -> Result<Arc<dyn Store>, StartError>;
+
     /// Runs a worker on stdin and stdout until stdin closes.
     ///
     /// # Errors
@@ -208,6 +216,10 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
             tools::tools(program, &cli.raw, environment, format, command)
         }
         Some(Command::Snapshots { action }) => snapshots::snapshots(program, &database()?.settings, action),
+        Some(Command::Vault { action }) => {
+            logging::start(cli.raw.verbose);
+            vault::vault(program, &config::data_folder(&cli.raw, environment)?, action)
+        }
         Some(Command::Doctor { json }) => doctor::doctor(program, &database()?, json),
         Some(Command::Config { client, name, write, file, hooks, log_prompts, hooks_file }) => {
             let wanted = client_config::Wanted { client, name, write, file, hooks, log_prompts, hooks_file };

@@ -3,6 +3,7 @@
 //! ```text
 //! DIR/lock                          held by the one server of the folder
 //! DIR/catalog.db                    groups, primitives
+//! DIR/vault.key                     what secrets are sealed under, unless the environment gives it
 //! DIR/groups/<group>/<primitive>/main.db
 //! DIR/groups/<group>/blobs/aa/bb/<sha256>
 //! ```
@@ -13,7 +14,7 @@
 //!
 //! - `file_search`: texts in files
 //! - `folder`: where everything stands, and the lock; `file`: one file with its writing thread and its readers
-//! - `catalog`, `kv`, `queue`, `memory`, `files`, `objects`, `blobs`: one file per trait of `state`; `rows`: how they run statements
+//! - `catalog`, `kv`, `queue`, `memory`, `files`, `objects`, `blobs`, `vault`: one file per trait of `state`; `rows`: how they run statements
 //! - [`Embedded`]: what ties them
 
 mod blobs;
@@ -27,10 +28,12 @@ mod memory;
 mod objects;
 mod queue;
 mod rows;
+mod vault;
 
 pub use file::StateFile;
 pub use folder::Folder;
 
+use crate::config::VaultKey;
 use crate::error::StartError;
 use crate::state::Outcome;
 use crate::state::catalog::{Catalog, Primitive};
@@ -41,6 +44,7 @@ use crate::state::memory::Memory;
 use crate::state::objects::Objects;
 use crate::state::queue::Queue;
 use crate::state::store::Store;
+use crate::state::vault::Vault;
 use async_trait::async_trait;
 use std::collections::HashMap;
 use std::path::Path;
@@ -52,6 +56,7 @@ pub struct Embedded {
     folder: Folder,
     clock: Arc<dyn Clock>,
     catalog: catalog::SqlCatalog,
+    keys: vault::KeySource,
     /// Open files, by the id of their primitive.
     open: Mutex<HashMap<String, Arc<StateFile>>>,
 }
@@ -62,10 +67,31 @@ impl Embedded {
     /// # Errors
     /// The folder cannot be used, or another server has it; exit status 1.
     pub fn open(data: &Path, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
-        let folder = Folder::lock(data)?;
+        Self::over(Folder::lock(data)?, clock)
+    }
+
+    /// Opens a data folder that is there, beside a server that may have it, for a person's command.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be used; exit status 1.
+    pub fn beside(data: &Path, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
+        Self::over(Folder::beside(data)?, clock)
+    }
+
+    fn over(folder: Folder, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
         let catalog = catalog::SqlCatalog::open(&folder, Arc::clone(&clock))
             .map_err(|error| StartError::failure(error.message))?;
-        Ok(Self { folder, clock, catalog, open: Mutex::default() })
+        let keys = vault::KeySource::File(folder.vault_key());
+        Ok(Self { folder, clock, catalog, keys, open: Mutex::default() })
+    }
+
+    /// The same, with the key of the vaults that the environment gives.
+    #[must_use]
+    pub fn with_vault_key(mut self, key: Option<VaultKey>) -> Self {
+        if let Some(key) = key {
+            self.keys = vault::KeySource::Given(key);
+        }
+        self
     }
 
     /// The file of a primitive, opened once.
@@ -116,6 +142,11 @@ impl Store for Embedded {
         let file = self.file(primitive, objects::STEPS).await?;
         let blobs = blobs::FolderBlobs::new(self.folder.blobs(&primitive.group));
         Ok(Arc::new(objects::SqlObjects::new(file, blobs, Arc::clone(&self.clock))))
+    }
+
+    async fn vault(&self, primitive: &Primitive) -> Outcome<Arc<dyn Vault>> {
+        let file = self.file(primitive, vault::STEPS).await?;
+        Ok(Arc::new(vault::SqlVault::new(file, Arc::clone(&self.clock), self.keys.clone())))
     }
 
     async fn close(&self) {

@@ -108,6 +108,8 @@ fn each_code_stands_in_front_of_its_words_and_the_words_say_what_to_do() {
         "LEASE_LOST",
         "TOO_LARGE",
         "PAUSED",
+        "NOT_GRANTED",
+        "UNREACHABLE",
     ];
     let listed = include_str!("../../docs/ERRORS.md")
         .lines()

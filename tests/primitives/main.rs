@@ -14,6 +14,8 @@ mod memory;
 mod objects;
 mod queue;
 mod stdio;
+mod vault;
+mod vault_commands;
 
 use indelible::embedded::Embedded;
 use indelible::error::{ErrorCode, ToolError};

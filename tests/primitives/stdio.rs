@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 
 #[path = "../support/mod.rs"]
-mod support;
+pub(super) mod support;
 
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 use support::{Client, Server, violation};
 
 /// A client that holds each result against its tool's schema.
-struct Desk {
-    client: Client,
+pub(super) struct Desk {
+    pub(super) client: Client,
     schemas: HashMap<String, Value>,
 }
 
 impl Desk {
     #[track_caller]
-    fn at(data: &Path) -> Self {
+    pub(super) fn at(data: &Path) -> Self {
         let data = data.to_str().unwrap();
         let flags = ["--profile", "primitives", "--data", data, "--group", "g"];
         let mut client = Server::bare().flags(&flags).start();
@@ -29,7 +29,7 @@ impl Desk {
     }
 
     #[track_caller]
-    fn ok(&mut self, tool: &str, arguments: Value) -> Value {
+    pub(super) fn ok(&mut self, tool: &str, arguments: Value) -> Value {
         let answer = self.client.request("tools/call", json!({"name": tool, "arguments": arguments}));
         let result = &answer["result"];
         assert_ne!(result["isError"], true, "{tool}: {answer}");
@@ -42,7 +42,7 @@ impl Desk {
 
     /// The error's code.
     #[track_caller]
-    fn refused(&mut self, tool: &str, arguments: Value) -> String {
+    pub(super) fn refused(&mut self, tool: &str, arguments: Value) -> String {
         let answer = self.client.request("tools/call", json!({"name": tool, "arguments": arguments}));
         let result = &answer["result"];
         assert_eq!(result["isError"], true, "{tool}: {answer}");
