@@ -69,6 +69,8 @@ pub enum Tool {
     PrimitivesMemoryRecall,
     /// `primitives.memory_forget`: Forget or replace a text.
     PrimitivesMemoryForget,
+    /// `primitives.vault_list`: List secrets.
+    PrimitivesVaultList,
     /// `primitives.kv_get`: Read keys.
     PrimitivesKvGet,
     /// `primitives.kv_list`: List keys.
@@ -120,6 +122,7 @@ impl Tool {
         Tool::PrimitivesMemoryRemember,
         Tool::PrimitivesMemoryRecall,
         Tool::PrimitivesMemoryForget,
+        Tool::PrimitivesVaultList,
         Tool::PrimitivesKvGet,
         Tool::PrimitivesKvList,
         Tool::PrimitivesKvSet,
@@ -165,6 +168,7 @@ impl Tool {
             Tool::PrimitivesMemoryRemember => "primitives.memory_remember",
             Tool::PrimitivesMemoryRecall => "primitives.memory_recall",
             Tool::PrimitivesMemoryForget => "primitives.memory_forget",
+            Tool::PrimitivesVaultList => "primitives.vault_list",
             Tool::PrimitivesKvGet => "primitives.kv_get",
             Tool::PrimitivesKvList => "primitives.kv_list",
             Tool::PrimitivesKvSet => "primitives.kv_set",
@@ -211,6 +215,7 @@ impl Tool {
             "primitives.memory_remember" => Some(Tool::PrimitivesMemoryRemember),
             "primitives.memory_recall" => Some(Tool::PrimitivesMemoryRecall),
             "primitives.memory_forget" => Some(Tool::PrimitivesMemoryForget),
+            "primitives.vault_list" => Some(Tool::PrimitivesVaultList),
             "primitives.kv_get" => Some(Tool::PrimitivesKvGet),
             "primitives.kv_list" => Some(Tool::PrimitivesKvList),
             "primitives.kv_set" => Some(Tool::PrimitivesKvSet),
@@ -258,6 +263,7 @@ impl Tool {
             Tool::PrimitivesMemoryRemember => Some(crate::results::schema_of::<crate::results::MemoryRemembered>()),
             Tool::PrimitivesMemoryRecall => Some(crate::results::schema_of::<crate::results::MemoriesRecalled>()),
             Tool::PrimitivesMemoryForget => Some(crate::results::schema_of::<crate::results::MemoriesChanged>()),
+            Tool::PrimitivesVaultList => Some(crate::results::schema_of::<crate::results::VaultList>()),
             Tool::PrimitivesKvGet => Some(crate::results::schema_of::<crate::results::KvFound>()),
             Tool::PrimitivesKvList => Some(crate::results::schema_of::<crate::results::KvPage>()),
             Tool::PrimitivesKvSet => Some(crate::results::schema_of::<crate::results::KvWritten>()),
@@ -304,6 +310,7 @@ impl Tool {
             Tool::PrimitivesMemoryRemember => schemars::schema_for!(PrimitivesMemoryRememberArgs),
             Tool::PrimitivesMemoryRecall => schemars::schema_for!(PrimitivesMemoryRecallArgs),
             Tool::PrimitivesMemoryForget => schemars::schema_for!(PrimitivesMemoryForgetArgs),
+            Tool::PrimitivesVaultList => schemars::schema_for!(PrimitivesVaultListArgs),
             Tool::PrimitivesKvGet => schemars::schema_for!(PrimitivesKvGetArgs),
             Tool::PrimitivesKvList => schemars::schema_for!(PrimitivesKvListArgs),
             Tool::PrimitivesKvSet => schemars::schema_for!(PrimitivesKvSetArgs),
@@ -708,6 +715,14 @@ pub struct PrimitivesMemoryForgetArgs {
     pub text: Option<String>,
     /// `tags`: list of strings, optional.
     pub tags: Option<Vec<String>>,
+}
+
+/// The arguments of `primitives.vault_list`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesVaultListArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
 }
 
 /// The arguments of `primitives.kv_get`.
@@ -1572,7 +1587,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "9937624430d77c74a60c3ec3ee319bff692e55627c77f8911f91673b832c6a96";
+pub const MANIFEST_SHA256: &str = "6d4903020deed8a0a4ab2dcc5d86893174d37180e84cc0334b1d89ce318cf8a5";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
 pub const POLICY_SHA256: &str = "de27ccf611424e057369bb7c33fabc52aef5c9c0ad254969044dfb39d93ca1b0";
