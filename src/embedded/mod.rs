@@ -8,17 +8,22 @@
 //! DIR/groups/<group>/blobs/aa/bb/<sha256>
 //! ```
 //!
-//! It knows tables and statements and nothing of tools. Agent-written SQL does not run here.
+//! It knows tables and statements and nothing of tools. Agent-written SQL does not run here but in worker processes.
 //!
 //! # Layout
 //!
 //! - `file_search`: texts in files
 //! - `folder`: where everything stands, and the lock; `file`: one file with its writing thread and its readers
+//! - `databases`: files of agents' own, reached through workers; `crew`: which workers there are; `fault_words`: what
+//!   their SQL came to, in words
 //! - `catalog`, `kv`, `queue`, `memory`, `files`, `objects`, `blobs`, `vault`: one file per trait of `state`; `rows`: how they run statements
 //! - [`Embedded`]: what ties them
 
 mod blobs;
 mod catalog;
+mod crew;
+mod databases;
+mod fault_words;
 mod file;
 mod file_search;
 mod files;
@@ -35,9 +40,11 @@ pub use folder::Folder;
 
 use crate::config::VaultKey;
 use crate::error::StartError;
+use crate::policy::Narrowing;
 use crate::state::Outcome;
 use crate::state::catalog::{Catalog, Primitive};
 use crate::state::clock::Clock;
+use crate::state::db::Db;
 use crate::state::files::Files;
 use crate::state::kv::Kv;
 use crate::state::memory::Memory;
@@ -46,9 +53,12 @@ use crate::state::queue::Queue;
 use crate::state::store::Store;
 use crate::state::vault::Vault;
 use async_trait::async_trait;
+use crew::Crew;
+use databases::SqlDb;
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Mutex;
 
 /// Primitives in a data folder.
@@ -59,6 +69,25 @@ pub struct Embedded {
     keys: vault::KeySource,
     /// Open files, by the id of their primitive.
     open: Mutex<HashMap<String, Arc<StateFile>>>,
+    databases: Mutex<HashMap<String, Arc<SqlDb>>>,
+    crew: Arc<Crew>,
+}
+
+/// How agent-written SQL runs.
+#[derive(Clone, Debug)]
+pub struct SqlSettings {
+    /// How long to wait for another process's lock.
+    pub busy_timeout: Duration,
+    /// What the user's policy file takes away.
+    pub narrowing: Narrowing,
+    /// The program that a worker is; this one where it is left out.
+    pub program: Option<PathBuf>,
+}
+
+impl Default for SqlSettings {
+    fn default() -> Self {
+        Self { busy_timeout: Duration::from_secs(5), narrowing: Narrowing::default(), program: None }
+    }
 }
 
 impl Embedded {
@@ -66,8 +95,8 @@ impl Embedded {
     ///
     /// # Errors
     /// The folder cannot be used, or another server has it; exit status 1.
-    pub fn open(data: &Path, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
-        Self::over(Folder::lock(data)?, clock)
+    pub fn open(data: &Path, clock: Arc<dyn Clock>, sql: SqlSettings) -> Result<Self, StartError> {
+        Self::over(Folder::lock(data)?, clock, sql)
     }
 
     /// Opens a data folder that is there, beside a server that may have it, for a person's command.
@@ -75,14 +104,21 @@ impl Embedded {
     /// # Errors
     /// There is none, or it cannot be used; exit status 1.
     pub fn beside(data: &Path, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
-        Self::over(Folder::beside(data)?, clock)
+        Self::over(Folder::beside(data)?, clock, SqlSettings::default())
     }
 
-    fn over(folder: Folder, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
+    fn over(folder: Folder, clock: Arc<dyn Clock>, sql: SqlSettings) -> Result<Self, StartError> {
         let catalog = catalog::SqlCatalog::open(&folder, Arc::clone(&clock))
             .map_err(|error| StartError::failure(error.message))?;
-        let keys = vault::KeySource::File(folder.vault_key());
-        Ok(Self { folder, clock, catalog, keys, open: Mutex::default() })
+        Ok(Self {
+            keys: vault::KeySource::File(folder.vault_key()),
+            folder,
+            clock,
+            catalog,
+            open: Mutex::default(),
+            databases: Mutex::default(),
+            crew: Crew::new(sql),
+        })
     }
 
     /// The same, with the key of the vaults that the environment gives.
@@ -149,7 +185,19 @@ impl Store for Embedded {
         Ok(Arc::new(vault::SqlVault::new(file, Arc::clone(&self.clock), self.keys.clone())))
     }
 
+    async fn db(&self, primitive: &Primitive) -> Outcome<Arc<dyn Db>> {
+        let mut databases = self.databases.lock().await;
+        if let Some(db) = databases.get(&primitive.id) {
+            return Ok(Arc::clone(db) as Arc<dyn Db>);
+        }
+        let folder = self.folder.primitive(&primitive.group, &primitive.id)?;
+        let db = Arc::new(SqlDb::open(folder, Arc::clone(&self.crew)).await?);
+        databases.insert(primitive.id.clone(), Arc::clone(&db));
+        Ok(db)
+    }
+
     async fn close(&self) {
+        self.crew.close().await;
         let files: Vec<Arc<StateFile>> = self.open.lock().await.drain().map(|(_, file)| file).collect();
         for file in files {
             file.close().await;

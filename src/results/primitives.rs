@@ -2,7 +2,7 @@
 //!
 //! The tools of one type of primitive stand together, as in tools.yaml.
 
-use super::schema;
+use super::{Truncated, schema};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -21,7 +21,7 @@ pub struct PrimitiveEntry {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// "fs", "queue", "memory", "vault", "kv" or "storage".
+    /// "db", "fs", "queue", "memory", "vault", "kv" or "storage".
     #[serde(rename = "type")]
     pub kind: String,
     /// Whether a person has paused it.
@@ -40,41 +40,33 @@ pub struct PrimitiveMade {
     pub kind: String,
 }
 
-/// Of vault_list.
+/// Of db_exec.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct VaultList {
-    /// By name.
-    pub data: Vec<VaultEntry>,
+pub struct DatabaseChanged {
+    /// One each, in the order of the statements.
+    pub results: Vec<StatementResult>,
 }
 
-/// A secret, without its value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct VaultEntry {
-    /// Its name.
-    pub name: String,
-    /// One more with each new value.
-    pub version: u64,
-    /// Where it may go.
-    pub grants: Vec<VaultGrant>,
-}
-
-/// Where a secret may go.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct VaultGrant {
-    /// Its number among the secret's.
-    pub grant: u64,
-    /// "api.example.com", or ".example.com" for all below; with a port where it is not the usual one.
-    pub hosts: Vec<String>,
-    /// In upper case.
-    pub methods: Vec<String>,
-    /// What paths must lie under.
-    pub path: String,
-    /// "bearer", "basic", "header", "header:NAME", "query" or "query:PARAM".
-    pub auth: Vec<String>,
-    /// Whether addresses may be private ones.
-    pub private: bool,
-    /// Whether it may be sent without TLS.
-    pub http: bool,
+/// What one statement came to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct StatementResult {
+    /// Rows that it changed.
+    pub rows_affected: u64,
+    /// Of the last row that it inserted; null for none.
+    #[schemars(schema_with = "schema::anything")]
+    pub last_insert_rowid: Option<Value>,
+    /// With rows: column names in order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::anything")]
+    pub columns: Option<Vec<String>>,
+    /// With rows: each an array beside `columns`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::anything")]
+    pub rows: Option<Vec<Vec<Value>>>,
+    /// Why rows are missing: as of db_query; absent where none are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::anything")]
+    pub truncated: Option<Truncated>,
 }
 
 /// Of kv_get.

@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use super::stdio::Desk;
-use super::stdio::support::Server;
+use crate::support::Server;
 use serde_json::{Value, json};
 use std::path::Path;
 
