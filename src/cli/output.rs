@@ -3,6 +3,7 @@
 //! Never used while serving: then stdout carries the protocol.
 
 use crate::error::StartError;
+use crate::state::clock;
 use std::io::{ErrorKind, Write};
 
 /// Writes the text with a newline behind it, if it has none. A reader that has gone is no error.
@@ -15,6 +16,11 @@ pub(super) fn print(text: &str) -> Result<(), StartError> {
         }
         _ => Ok(()),
     }
+}
+
+/// A moment for people and programs, to the second in UTC.
+pub(super) fn moment(milliseconds: i64) -> String {
+    clock::shown(milliseconds - milliseconds.rem_euclid(1000)).replace(".000Z", "Z")
 }
 
 /// Columns as wide as their widest cell, two spaces between them.

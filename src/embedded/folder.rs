@@ -48,7 +48,7 @@ impl Folder {
             return Ok(folder);
         }
         Err(StartError::failure(format!(
-            "`{}` is no data folder: start a server on it first, with --profile primitives",
+            "`{}` is no data folder; `indelible groups create` makes one with its first group",
             path.display()
         )))
     }
@@ -62,7 +62,7 @@ impl Folder {
     /// The catalog's file.
     #[must_use]
     pub fn catalog(&self) -> PathBuf {
-        self.path.join("catalog.db")
+        catalog(&self.path)
     }
 
     /// Where the group's large contents stand; made with the first of them.
@@ -87,6 +87,11 @@ impl Folder {
         })?;
         Ok(path)
     }
+}
+
+/// The catalog's file in a data folder.
+pub(super) fn catalog(data: &Path) -> PathBuf {
+    data.join("catalog.db")
 }
 
 /// Makes a folder and those above it, for their owner alone.

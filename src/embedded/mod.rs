@@ -61,6 +61,23 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
+/// The catalog alone of the folder at `data`, for commands of people: they work while a server has the folder. With
+/// `create` both are made where they are missing. Must be called in a tokio runtime.
+///
+/// # Errors
+/// There is no data folder, or it cannot be used; exit status 1.
+pub fn catalog(data: &Path, clock: Arc<dyn Clock>, create: bool) -> Result<Arc<dyn Catalog>, StartError> {
+    if create {
+        folder::private_folder(data).map_err(|error| {
+            StartError::failure(format!("cannot make the data folder `{}`: {error}", data.display()))
+        })?;
+    } else {
+        Folder::beside(data)?;
+    }
+    let catalog = catalog::SqlCatalog::open(folder::catalog(data), clock);
+    Ok(Arc::new(catalog.map_err(|error| StartError::failure(error.message))?))
+}
+
 /// Primitives in a data folder.
 pub struct Embedded {
     folder: Folder,
@@ -108,7 +125,7 @@ impl Embedded {
     }
 
     fn over(folder: Folder, clock: Arc<dyn Clock>, sql: SqlSettings) -> Result<Self, StartError> {
-        let catalog = catalog::SqlCatalog::open(&folder, Arc::clone(&clock))
+        let catalog = catalog::SqlCatalog::open(folder.catalog(), Arc::clone(&clock))
             .map_err(|error| StartError::failure(error.message))?;
         Ok(Self {
             keys: vault::KeySource::File(folder.vault_key()),

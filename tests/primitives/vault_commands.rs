@@ -86,7 +86,7 @@ fn a_mistake_is_one_line_that_says_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     let nothing = vault(data, &["list"], "");
-    assert!(nothing.2.contains("is no data folder: start a server on it first"), "{nothing:?}");
+    assert!(nothing.2.contains("is no data folder; `indelible groups create` makes one"), "{nothing:?}");
     let mut desk = Desk::at(data);
     desk.ok("primitive_create", json!({"type": "kv", "name": "k"}));
     assert!(vault(data, &["list"], "").2.contains("no primitive of type vault"));
