@@ -4,6 +4,7 @@
 //! works beside a server that has the folder, and prints no value.
 
 use super::output::table;
+use super::people::{failed, one_group};
 use super::{Program, ask, output, runtime};
 use crate::config::Primitives;
 use crate::error::{EXIT_OK, StartError, ToolError};
@@ -108,23 +109,21 @@ pub(super) fn vault<P: Program>(
     place: &Primitives,
     action: VaultAction,
 ) -> Result<u8, StartError> {
-    let group = place.group.as_deref();
-    let group =
-        group.ok_or_else(|| StartError::usage("no group: give --group NAME, or set INDELIBLE_GROUP"))?;
     let (json, wanted) = (action.at().json, action.at().primitive.clone());
     let (text, data) = runtime::run(async {
         let store = program.store(place)?;
         let done = async {
-            let group = store.catalog().group(group, false).await?;
-            let all = store.catalog().primitives(&group).await?;
+            let group = one_group(store.catalog(), place.group.as_deref()).await?;
+            let all = store.catalog().primitives(&group).await.map_err(failed)?;
             // What is paused is so for agents.
             let all = all.into_iter().map(|one| Primitive { paused: false, ..one }).collect();
-            let chosen = choose(all, wanted.as_deref(), Some(Kind::Vault))?;
-            run(&*store.vault(&chosen).await?, action).await
+            let chosen = choose(all, wanted.as_deref(), Some(Kind::Vault)).map_err(failed)?;
+            let vault = store.vault(&chosen).await.map_err(failed)?;
+            run(&*vault, action).await.map_err(failed)
         }
         .await;
         store.close().await;
-        done.map_err(|error: ToolError| StartError::failure(error.message))
+        done
     })?;
     output::print(&if json { data.to_string() } else { text })?;
     Ok(EXIT_OK)
