@@ -77,6 +77,8 @@ pub enum ErrorCode {
     TooLarge,
     /// A person has paused the primitive.
     Paused,
+    /// The caller's key, or the URL that it uses, leaves the tool out.
+    ForbiddenTool,
     /// No grant of the secret allows the request.
     NotGranted,
     /// The host of a request could not be reached, or its answer could not be read.
@@ -115,6 +117,7 @@ impl ErrorCode {
         Self::LeaseLost,
         Self::TooLarge,
         Self::Paused,
+        Self::ForbiddenTool,
         Self::NotGranted,
         Self::Unreachable,
         Self::SqlError,
@@ -151,6 +154,7 @@ impl ErrorCode {
             Self::LeaseLost => "LEASE_LOST",
             Self::TooLarge => "TOO_LARGE",
             Self::Paused => "PAUSED",
+            Self::ForbiddenTool => "FORBIDDEN_TOOL",
             Self::NotGranted => "NOT_GRANTED",
             Self::Unreachable => "UNREACHABLE",
             Self::SqlError => "SQL_ERROR",

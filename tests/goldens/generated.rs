@@ -1783,7 +1783,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "3b2af4524430727998af4873701796c7588c0e988574b4dd1d7f87a157f0bd84";
+pub const MANIFEST_SHA256: &str = "0ef6826d72429a69936e1b2e90c06361278ae615bfc8f55cec383bc917251352";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
 pub const POLICY_SHA256: &str = "4f8a5f8e7e7f7473471e9324a3e93a386e5bd19ec0312fd3f93fbe30d74e8c7f";
