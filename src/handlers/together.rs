@@ -12,6 +12,7 @@ use crate::sqlite::params::Params;
 use crate::sqlite::watch::Stop;
 use crate::sqlite::write::Changed;
 use crate::store::TurnGuard;
+use crate::store::crowd::Crowd;
 use crate::worker::pool::{JobError, Terms};
 use crate::worker::protocol::{Answer, Grouped, Work};
 use std::collections::VecDeque;
@@ -32,6 +33,7 @@ const DONE: &str = "the change is in the database";
 #[derive(Default)]
 pub(crate) struct Together {
     waiting: Mutex<VecDeque<Waiting>>,
+    crowd: Crowd,
 }
 
 struct Waiting {
@@ -120,6 +122,8 @@ impl Call<'_> {
                 }
                 turn = store.turn() => turn,
             };
+            let together = &self.core.together;
+            together.crowd.gather(|| together.lock().len()).await;
             store.flush_audit(Duration::ZERO, Some(&turn)).await;
             self.core.run_waiting(&turn).await;
         }

@@ -13,6 +13,7 @@
 //! front of the queue. Such a commit is not synced; a tenth of a second later the WAL is, beside everything else.
 
 pub mod audit_log;
+pub mod crowd;
 pub mod queue;
 pub mod reader;
 mod settling;
@@ -23,6 +24,7 @@ use crate::audit::AuditRow;
 use crate::error::{ErrorCode, StartError, ToolError};
 pub use crate::sqlite::ledger::Appended;
 use crate::sqlite::ledger::{Ledger, MAX_TEXT_BYTES};
+use crowd::Crowd;
 use queue::{Append, AuditMaker, Job, Queue, Text};
 use settling::Settling;
 use std::path::PathBuf;
@@ -70,6 +72,8 @@ struct Shared {
     turn: Arc<Mutex<()>>,
     writer: Writer,
     wake: Notify,
+    /// Appends that came together.
+    crowd: Crowd,
 }
 
 impl Store {
@@ -84,7 +88,8 @@ impl Store {
         let settling = Arc::new(Settling::new(ledger.unsynced()));
         let writer =
             Writer::start(ledger, Arc::clone(&queue), settings.session.clone(), Arc::clone(&settling))?;
-        let shared = Arc::new(Shared { queue, turn: Arc::default(), writer, wake: Notify::new() });
+        let (wake, crowd) = (Notify::new(), Crowd::default());
+        let shared = Arc::new(Shared { queue, turn: Arc::default(), writer, wake, crowd });
         let gatherer = tokio::spawn(gather(Arc::clone(&shared)));
         let settler = tokio::spawn(settling::settle(settling));
         Ok(Self { shared, gatherer, settler, session: settings.session, busy_timeout: settings.busy_timeout })
@@ -202,6 +207,7 @@ impl Store {
             // Taken along by the drain of another.
             answer = &mut settled => answer,
             turn = Arc::clone(&self.shared.turn).lock_owned() => {
+                self.shared.crowd.gather(|| self.shared.queue.appends()).await;
                 self.shared.writer.send(Message::Drain { appends: true, turn: Some(turn), wait: self.busy_timeout, done: None });
                 settled.await
             }
