@@ -278,7 +278,10 @@ fn a_verification_reports_progress_where_the_client_asks() {
     for number in 0..3 {
         client.call("append_event", json!({"content": number.to_string()})).ok();
     }
-    client.send("tools/call", json!({"name": "verify_chain", "arguments": {}, "_meta": {"progressToken": "t"}}));
+    client.send(
+        "tools/call",
+        json!({"name": "verify_chain", "arguments": {}, "_meta": {"progressToken": "t"}}),
+    );
     let told = client.wait_for_method("notifications/progress");
     assert_eq!(
         told["params"],
