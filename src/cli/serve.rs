@@ -8,6 +8,7 @@ use super::runtime::{self, Signals};
 use crate::config::{HttpSettings, Settings};
 use crate::error::{EXIT_OK, StartError};
 use crate::logging::START;
+use crate::sandbox;
 use crate::server::http::PATH;
 use crate::server::{self, Ending, Service};
 use std::io::IsTerminal;
@@ -31,6 +32,7 @@ pub(super) fn on_stdio<P: Program>(program: &P, settings: &Settings) -> Result<u
                 "this waits for an MCP client; ctrl-c ends it, `indelible demo` shows it at work"
             );
         }
+        sandbox::give_back_code();
         let ending = server::serve_stdio(service, signals.stop).await;
         drop(watching);
         ended(ending?)
@@ -62,6 +64,7 @@ pub(super) fn over_http<P: Program>(
                 );
             }
         }
+        sandbox::give_back_code();
         let ending = server::http::serve(service, listening, http, &path, signals.stop).await;
         drop(watching);
         ended(ending?)
