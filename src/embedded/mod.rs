@@ -7,17 +7,22 @@
 //! DIR/groups/<group>/blobs/aa/bb/<sha256>
 //! ```
 //!
-//! It knows tables and statements and nothing of tools. Agent-written SQL does not run here.
+//! It knows tables and statements and nothing of tools. Agent-written SQL does not run here but in worker processes.
 //!
 //! # Layout
 //!
 //! - `file_search`: texts in files
 //! - `folder`: where everything stands, and the lock; `file`: one file with its writing thread and its readers
+//! - `databases`: files of agents' own, reached through workers; `crew`: which workers there are; `fault_words`: what
+//!   their SQL came to, in words
 //! - `catalog`, `kv`, `queue`, `memory`, `files`, `objects`, `blobs`: one file per trait of `state`; `rows`: how they run statements
 //! - [`Embedded`]: what ties them
 
 mod blobs;
 mod catalog;
+mod crew;
+mod databases;
+mod fault_words;
 mod file;
 mod file_search;
 mod files;
@@ -32,9 +37,11 @@ pub use file::StateFile;
 pub use folder::Folder;
 
 use crate::error::StartError;
+use crate::policy::Narrowing;
 use crate::state::Outcome;
 use crate::state::catalog::{Catalog, Primitive};
 use crate::state::clock::Clock;
+use crate::state::db::Db;
 use crate::state::files::Files;
 use crate::state::kv::Kv;
 use crate::state::memory::Memory;
@@ -42,10 +49,33 @@ use crate::state::objects::Objects;
 use crate::state::queue::Queue;
 use crate::state::store::Store;
 use async_trait::async_trait;
+use crew::Crew;
+use databases::SqlDb;
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Mutex;
+
+/// The catalog alone of the folder at `data`, for commands of people: they work while a server has the folder. With
+/// `create` both are made where they are missing. Must be called in a tokio runtime.
+///
+/// # Errors
+/// There is no data folder, or it cannot be used; exit status 1.
+pub fn catalog(data: &Path, clock: Arc<dyn Clock>, create: bool) -> Result<Arc<dyn Catalog>, StartError> {
+    let (path, shown) = (folder::catalog(data), data.display());
+    if create {
+        folder::private_folder(data).map_err(|error| {
+            StartError::failure(format!("cannot make the data folder `{shown}`: {error}"))
+        })?;
+    } else if !path.exists() {
+        return Err(StartError::failure(format!(
+            "`{shown}` is no data folder; `indelible groups create` makes one with its first group"
+        )));
+    }
+    let catalog = catalog::SqlCatalog::open(path, clock);
+    Ok(Arc::new(catalog.map_err(|error| StartError::failure(error.message))?))
+}
 
 /// Primitives in a data folder.
 pub struct Embedded {
@@ -54,6 +84,25 @@ pub struct Embedded {
     catalog: catalog::SqlCatalog,
     /// Open files, by the id of their primitive.
     open: Mutex<HashMap<String, Arc<StateFile>>>,
+    databases: Mutex<HashMap<String, Arc<SqlDb>>>,
+    crew: Arc<Crew>,
+}
+
+/// How agent-written SQL runs.
+#[derive(Clone, Debug)]
+pub struct SqlSettings {
+    /// How long to wait for another process's lock.
+    pub busy_timeout: Duration,
+    /// What the user's policy file takes away.
+    pub narrowing: Narrowing,
+    /// The program that a worker is; this one where it is left out.
+    pub program: Option<PathBuf>,
+}
+
+impl Default for SqlSettings {
+    fn default() -> Self {
+        Self { busy_timeout: Duration::from_secs(5), narrowing: Narrowing::default(), program: None }
+    }
 }
 
 impl Embedded {
@@ -61,11 +110,18 @@ impl Embedded {
     ///
     /// # Errors
     /// The folder cannot be used, or another server has it; exit status 1.
-    pub fn open(data: &Path, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
+    pub fn open(data: &Path, clock: Arc<dyn Clock>, sql: SqlSettings) -> Result<Self, StartError> {
         let folder = Folder::lock(data)?;
-        let catalog = catalog::SqlCatalog::open(&folder, Arc::clone(&clock))
+        let catalog = catalog::SqlCatalog::open(folder.catalog(), Arc::clone(&clock))
             .map_err(|error| StartError::failure(error.message))?;
-        Ok(Self { folder, clock, catalog, open: Mutex::default() })
+        Ok(Self {
+            folder,
+            clock,
+            catalog,
+            open: Mutex::default(),
+            databases: Mutex::default(),
+            crew: Crew::new(sql),
+        })
     }
 
     /// The file of a primitive, opened once.
@@ -118,7 +174,19 @@ impl Store for Embedded {
         Ok(Arc::new(objects::SqlObjects::new(file, blobs, Arc::clone(&self.clock))))
     }
 
+    async fn db(&self, primitive: &Primitive) -> Outcome<Arc<dyn Db>> {
+        let mut databases = self.databases.lock().await;
+        if let Some(db) = databases.get(&primitive.id) {
+            return Ok(Arc::clone(db) as Arc<dyn Db>);
+        }
+        let folder = self.folder.primitive(&primitive.group, &primitive.id)?;
+        let db = Arc::new(SqlDb::open(folder, Arc::clone(&self.crew)).await?);
+        databases.insert(primitive.id.clone(), Arc::clone(&db));
+        Ok(db)
+    }
+
     async fn close(&self) {
+        self.crew.close().await;
         let files: Vec<Arc<StateFile>> = self.open.lock().await.drain().map(|(_, file)| file).collect();
         for file in files {
             file.close().await;
