@@ -122,10 +122,6 @@ impl Call<'_> {
                 }
                 turn = store.turn() => turn,
             };
-<<<<<<< HEAD
-            let together = &self.core.together;
-            together.crowd.gather(|| together.lock().len()).await;
-=======
             if let Err(gone) = self.core.check_file() {
                 // Whoever had the turn before may have run it; then the answer is there.
                 if self.core.together.withdraw(number) {
@@ -133,7 +129,8 @@ impl Call<'_> {
                 }
                 continue;
             }
->>>>>>> main
+            let together = &self.core.together;
+            together.crowd.gather(|| together.lock().len()).await;
             store.flush_audit(Duration::ZERO, Some(&turn)).await;
             self.core.run_waiting(&turn).await;
         }

@@ -26,11 +26,8 @@ use crate::error::{ErrorCode, StartError, ToolError};
 use crate::sqlite::identity::Opened;
 pub use crate::sqlite::ledger::Appended;
 use crate::sqlite::ledger::{Ledger, MAX_TEXT_BYTES};
-<<<<<<< HEAD
-use crowd::Crowd;
-=======
 use crate::sqlite::trim::RESERVED;
->>>>>>> main
+use crowd::Crowd;
 use queue::{Append, AuditMaker, Job, Queue, Text};
 use settling::Settling;
 use std::path::PathBuf;
@@ -85,13 +82,10 @@ struct Shared {
     turn: Arc<Mutex<()>>,
     writer: Writer,
     wake: Notify,
-<<<<<<< HEAD
     /// Appends that came together.
     crowd: Crowd,
-=======
     /// Set when the server ends: what can wait for the next start does.
     stopping: Arc<AtomicBool>,
->>>>>>> main
 }
 
 impl Store {
@@ -108,18 +102,14 @@ impl Store {
         let settling = Arc::new(Settling::new(ledger.unsynced()));
         let writer =
             Writer::start(ledger, Arc::clone(&queue), settings.session.clone(), Arc::clone(&settling))?;
-<<<<<<< HEAD
-        let (wake, crowd) = (Notify::new(), Crowd::default());
-        let shared = Arc::new(Shared { queue, turn: Arc::default(), writer, wake, crowd });
-=======
         let shared = Arc::new(Shared {
             queue,
             turn: Arc::default(),
             writer,
             wake: Notify::new(),
+            crowd: Crowd::default(),
             stopping: Arc::default(),
         });
->>>>>>> main
         let gatherer = tokio::spawn(gather(Arc::clone(&shared)));
         let settler = tokio::spawn(settling::settle(settling));
         let trimmer = settings.keep.map(|keep| {
