@@ -28,13 +28,14 @@ fn code(line: &str) -> Option<(usize, usize)> {
     (to.checked_sub(from)? >= WORTH_IT).then_some((from, to))
 }
 
+/// Drops the pages of a range (<https://man7.org/linux/man-pages/man2/madvise.2.html>, `MADV_DONTNEED`). A failure leaves
+/// them where they are.
 #[expect(unsafe_code, reason = "no safe library gives back pages of code")]
 fn give_back(from: usize, to: usize) {
-    // SAFETY: the range is one mapping of this process, of a file, without the right to write. Its pages are those of the
-    // file, so the next access finds the same bytes again
-    // (https://man7.org/linux/man-pages/man2/madvise.2.html, MADV_DONTNEED). A failure leaves them where they are.
-    let _ =
-        unsafe { libc::madvise(std::ptr::with_exposed_provenance_mut(from), to - from, libc::MADV_DONTNEED) };
+    let start = std::ptr::with_exposed_provenance_mut(from);
+    // SAFETY: the range is one mapping of this process, of a file, without the right to write: its pages are those of
+    // the file, so the next access finds the same bytes again.
+    let _ = unsafe { libc::madvise(start, to - from, libc::MADV_DONTNEED) };
 }
 
 #[cfg(test)]
