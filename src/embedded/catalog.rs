@@ -6,15 +6,17 @@ use super::file::StateFile;
 use super::rows::{all, optional, query, run};
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::state_file::Steps;
-use crate::state::catalog::{Catalog, Group, GroupEntry, Kind, Primitive, check_name};
+use crate::state::catalog::{Catalog, Group, GroupEntry, Kind, Primitive, check_name, new_id};
 use crate::state::clock::Clock;
+use crate::state::keys::Keys;
 use crate::state::{Outcome, not_found};
 use async_trait::async_trait;
 use rusqlite::{Row, params};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-const STEPS: Steps = &["
+const STEPS: Steps = &[
+    "
     CREATE TABLE groups (
         id TEXT PRIMARY KEY NOT NULL,
         name TEXT NOT NULL UNIQUE,
@@ -29,14 +31,16 @@ const STEPS: Steps = &["
         created_at INTEGER NOT NULL,
         UNIQUE (group_id, name)
     ) STRICT, WITHOUT ROWID;
-"];
+",
+    super::keys::STEP,
+];
 
 const PRIMITIVE: &str = "SELECT id, group_id, name, kind, paused FROM primitives";
 
 /// The catalog.
 pub(super) struct SqlCatalog {
-    file: Arc<StateFile>,
-    clock: Arc<dyn Clock>,
+    pub(super) file: Arc<StateFile>,
+    pub(super) clock: Arc<dyn Clock>,
 }
 
 impl SqlCatalog {
@@ -122,6 +126,10 @@ impl Catalog for SqlCatalog {
         Ok(made)
     }
 
+    fn keys(&self) -> &dyn Keys {
+        self
+    }
+
     async fn primitives(&self, group: &Group) -> Outcome<Vec<Primitive>> {
         let group = group.id.clone();
         self.file
@@ -167,11 +175,6 @@ impl Catalog for SqlCatalog {
 
 fn of_group(row: &Row<'_>) -> rusqlite::Result<Group> {
     Ok(Group { id: row.get(0)?, name: row.get(1)? })
-}
-
-/// 26 characters, lower case; later ones sort behind earlier ones.
-pub(super) fn new_id() -> String {
-    ulid::Ulid::generate().to_string().to_ascii_lowercase()
 }
 
 fn primitive(row: &Row<'_>) -> rusqlite::Result<Primitive> {

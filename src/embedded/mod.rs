@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! DIR/lock                          held by the one server of the folder
-//! DIR/catalog.db                    groups, primitives
+//! DIR/catalog.db                    groups, primitives, hashes of keys
 //! DIR/groups/<group>/<primitive>/main.db
 //! DIR/groups/<group>/blobs/aa/bb/<sha256>
 //! ```
@@ -27,6 +27,7 @@ mod file;
 mod file_search;
 mod files;
 mod folder;
+mod keys;
 mod kv;
 mod memory;
 mod objects;

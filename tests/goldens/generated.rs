@@ -1768,7 +1768,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "9815a8bda135e52c90706060f1d279611d3677fda2cefe37282545bfd4f1fff7";
+pub const MANIFEST_SHA256: &str = "b5cc32416439b553252de7abb6750e9cf70081417020acafbaa2d87bc9462d8a";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
 pub const POLICY_SHA256: &str = "4f8a5f8e7e7f7473471e9324a3e93a386e5bd19ec0312fd3f93fbe30d74e8c7f";
