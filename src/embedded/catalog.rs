@@ -33,6 +33,7 @@ const STEPS: Steps = &[
     ) STRICT, WITHOUT ROWID;
 ",
     super::keys::STEP,
+    super::keys::SIGNING_STEP,
 ];
 
 const PRIMITIVE: &str = "SELECT id, group_id, name, kind, paused FROM primitives";
@@ -138,6 +139,12 @@ impl Catalog for SqlCatalog {
                 all(connection, &sql, [&group], primitive)
             })
             .await
+    }
+
+    async fn primitive(&self, id: &str) -> Outcome<Option<Primitive>> {
+        let id = id.to_owned();
+        let sql = format!("{PRIMITIVE} WHERE id = ?1");
+        self.file.read(move |connection| optional(connection, &sql, [&id], primitive)).await
     }
 
     async fn create(&self, group: &Group, kind: Kind, name: &str) -> Outcome<Primitive> {

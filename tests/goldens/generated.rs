@@ -89,6 +89,8 @@ pub enum Tool {
     PrimitivesStorageRead,
     /// `primitives.storage_write`: Put, copy or delete an object.
     PrimitivesStorageWrite,
+    /// `primitives.storage_sign`: Sign a URL for an object.
+    PrimitivesStorageSign,
 }
 
 impl Tool {
@@ -136,6 +138,7 @@ impl Tool {
         Tool::PrimitivesStorageList,
         Tool::PrimitivesStorageRead,
         Tool::PrimitivesStorageWrite,
+        Tool::PrimitivesStorageSign,
     ];
 
     /// The id in tools.yaml.
@@ -184,6 +187,7 @@ impl Tool {
             Tool::PrimitivesStorageList => "primitives.storage_list",
             Tool::PrimitivesStorageRead => "primitives.storage_read",
             Tool::PrimitivesStorageWrite => "primitives.storage_write",
+            Tool::PrimitivesStorageSign => "primitives.storage_sign",
         }
     }
 
@@ -233,6 +237,7 @@ impl Tool {
             "primitives.storage_list" => Some(Tool::PrimitivesStorageList),
             "primitives.storage_read" => Some(Tool::PrimitivesStorageRead),
             "primitives.storage_write" => Some(Tool::PrimitivesStorageWrite),
+            "primitives.storage_sign" => Some(Tool::PrimitivesStorageSign),
             _ => None,
         }
     }
@@ -283,6 +288,7 @@ impl Tool {
             Tool::PrimitivesStorageList => Some(crate::results::schema_of::<crate::results::ObjectPage>()),
             Tool::PrimitivesStorageRead => Some(crate::results::schema_of::<crate::results::ObjectRead>()),
             Tool::PrimitivesStorageWrite => Some(crate::results::schema_of::<crate::results::ObjectWritten>()),
+            Tool::PrimitivesStorageSign => Some(crate::results::schema_of::<crate::results::ObjectSigned>()),
         }
     }
 
@@ -332,6 +338,7 @@ impl Tool {
             Tool::PrimitivesStorageList => schemars::schema_for!(PrimitivesStorageListArgs),
             Tool::PrimitivesStorageRead => schemars::schema_for!(PrimitivesStorageReadArgs),
             Tool::PrimitivesStorageWrite => schemars::schema_for!(PrimitivesStorageWriteArgs),
+            Tool::PrimitivesStorageSign => schemars::schema_for!(PrimitivesStorageSignArgs),
         }
     }
 }
@@ -881,6 +888,26 @@ pub struct PrimitivesStorageWriteArgs {
     pub to: Option<String>,
     /// `if_match`: string, optional.
     pub if_match: Option<String>,
+    /// `if_none_match`: string, optional.
+    pub if_none_match: Option<String>,
+}
+
+/// The arguments of `primitives.storage_sign`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesStorageSignArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `key`: string, required.
+    pub key: String,
+    /// `method`: string, optional.
+    pub method: Option<String>,
+    /// `expires_in`: duration, optional.
+    pub expires_in: Option<String>,
+    /// `content_type`: string, optional.
+    pub content_type: Option<String>,
+    /// `max_size`: integer, optional.
+    pub max_size: Option<u64>,
     /// `if_none_match`: string, optional.
     pub if_none_match: Option<String>,
 }
@@ -1783,7 +1810,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "0ef6826d72429a69936e1b2e90c06361278ae615bfc8f55cec383bc917251352";
+pub const MANIFEST_SHA256: &str = "49f833df12d77fadbf0679206023f63776b3b77e0b1a26c6885ecb1ccc4c2488";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
 pub const POLICY_SHA256: &str = "4f8a5f8e7e7f7473471e9324a3e93a386e5bd19ec0312fd3f93fbe30d74e8c7f";
