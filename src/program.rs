@@ -213,7 +213,12 @@ async fn open_group(settings: &Settings, place: &Primitives) -> Result<GroupServ
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let policy = policy_file::load(settings)?;
     let settings = &policy.lowered(settings.clone());
-    let sql = SqlSettings { busy_timeout: settings.busy_timeout, narrowing: policy.narrowing, program: None };
+    let sql = SqlSettings {
+        busy_timeout: settings.busy_timeout,
+        narrowing: policy.narrowing,
+        program: None,
+        snapshots: snapshots_kept(settings),
+    };
     let store: Arc<dyn Store> = Arc::new(Embedded::open(&place.data, Arc::clone(&clock), sql)?);
     let opened = store.catalog().group(name, true).await;
     let group = opened.map_err(|error| StartError::failure(error.message))?;
@@ -221,6 +226,15 @@ async fn open_group(settings: &Settings, place: &Primitives) -> Result<GroupServ
     let log = log.map(|path| AuditLog::open(path, &place.data.join("catalog.db"))).transpose()?;
     let words = surface_settings(settings);
     GroupServer::new(&manifest, settings.clone(), words, group, store, clock, log.map(Arc::new))
+}
+
+/// How many snapshots of a primitive are kept, of each kind.
+fn snapshots_kept(settings: &Settings) -> usize {
+    match settings.snapshots {
+        // There it stands for no automatic ones, which are not optional here.
+        0 => 5,
+        count => usize::try_from(count).unwrap_or(usize::MAX),
+    }
 }
 
 /// The built-in tools with overlay files over them.

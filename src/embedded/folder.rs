@@ -44,6 +44,12 @@ impl Folder {
         self.path.join("catalog.db")
     }
 
+    /// The folder of all groups.
+    #[must_use]
+    pub fn groups(&self) -> PathBuf {
+        self.path.join("groups")
+    }
+
     /// Where the group's large contents stand; made with the first of them.
     #[must_use]
     pub fn blobs(&self, group: &str) -> PathBuf {

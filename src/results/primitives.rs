@@ -69,6 +69,50 @@ pub struct StatementResult {
     pub truncated: Option<Truncated>,
 }
 
+/// Of db_branch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct DatabaseBranches {
+    /// With list: by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::anything")]
+    pub data: Option<Vec<BranchEntry>>,
+    /// The branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::anything")]
+    pub branch: Option<String>,
+    /// "created", "promoted" or "discarded".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::anything")]
+    pub action: Option<String>,
+    /// Of main as it was before a promotion by force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::anything")]
+    pub snapshot: Option<String>,
+}
+
+/// A branch in the list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct BranchEntry {
+    /// Its name.
+    pub branch: String,
+    /// UTC like 2026-11-30T09:01:02.345Z.
+    pub created_at: String,
+    /// Whether it has changed since.
+    pub changed: bool,
+}
+
+/// Of primitive_snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SnapshotMade {
+    /// Its id.
+    pub id: String,
+    /// As it was given, or null.
+    #[schemars(schema_with = "schema::string_or_null")]
+    pub label: Option<String>,
+    /// UTC like 2026-11-30T09:01:02.345Z.
+    pub created_at: String,
+}
+
 /// Of kv_get.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct KvFound {
