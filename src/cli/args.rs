@@ -2,6 +2,7 @@
 //!
 //! It parses and judges nothing: values are strings until `config` or the command has looked at them.
 
+use super::people::{GroupsAction, PrimitivesAction};
 use super::tools::{ToolsCommand, ToolsFormat};
 use crate::clients::CLIENTS;
 use crate::config::{HttpArgs, RawArgs};
@@ -116,6 +117,29 @@ Exit status 3 when verify finds that the snapshot cannot be restored.",
     Snapshots {
         #[command(subcommand)]
         action: SnapshotAction,
+    },
+    /// List and make groups of primitives
+    #[command(after_help = "\
+Examples:
+  indelible groups create --data state team
+  indelible groups list --data state
+
+It works while a server has the folder.")]
+    Groups {
+        #[command(subcommand)]
+        action: GroupsAction,
+    },
+    /// List, make, pause and resume primitives
+    #[command(after_help = "\
+Examples:
+  indelible primitives list --data state
+  indelible primitives create --data state --group team kv settings
+  indelible primitives pause --data state --group team settings
+
+It works while a server has the folder.")]
+    Primitives {
+        #[command(subcommand)]
+        action: PrimitivesAction,
     },
     /// Look a database and its surroundings over, and say what is wrong; changes nothing
     #[command(after_help = "\

@@ -68,6 +68,26 @@ use std::time::Duration;
 use sweep::Sweeper;
 use tokio::sync::Mutex;
 
+/// The catalog alone of the folder at `data`, for commands of people: they work while a server has the folder. With
+/// `create` both are made where they are missing. Must be called in a tokio runtime.
+///
+/// # Errors
+/// There is no data folder, or it cannot be used; exit status 1.
+pub fn catalog(data: &Path, clock: Arc<dyn Clock>, create: bool) -> Result<Arc<dyn Catalog>, StartError> {
+    let (path, shown) = (folder::catalog(data), data.display());
+    if create {
+        folder::private_folder(data).map_err(|error| {
+            StartError::failure(format!("cannot make the data folder `{shown}`: {error}"))
+        })?;
+    } else if !path.exists() {
+        return Err(StartError::failure(format!(
+            "`{shown}` is no data folder; `indelible groups create` makes one with its first group"
+        )));
+    }
+    let catalog = catalog::SqlCatalog::open(path, clock);
+    Ok(Arc::new(catalog.map_err(|error| StartError::failure(error.message))?))
+}
+
 /// Primitives in a data folder.
 pub struct Embedded {
     folder: Arc<Folder>,
@@ -109,7 +129,7 @@ impl Embedded {
     /// The folder cannot be used, or another server has it; exit status 1.
     pub fn open(data: &Path, clock: Arc<dyn Clock>, sql: SqlSettings) -> Result<Self, StartError> {
         let folder = Arc::new(Folder::lock(data)?);
-        let catalog = catalog::SqlCatalog::open(&folder, Arc::clone(&clock))
+        let catalog = catalog::SqlCatalog::open(folder.catalog(), Arc::clone(&clock))
             .map_err(|error| StartError::failure(error.message))?;
         let (catalog, crew, gate) = (Arc::new(catalog), Crew::new(&sql), blobs::Gate::default());
         let keeper = Keeper::new(Arc::clone(&catalog), Arc::clone(&crew), Arc::clone(&clock), sql.snapshots);
