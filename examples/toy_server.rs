@@ -38,6 +38,10 @@ impl Program for ToyProgram {
     type Service = Toy;
     type Groups = ServedGroups;
 
+    fn check_tools(&self, _: &Settings, _: &[&str]) -> Result<(), StartError> {
+        Ok(())
+    }
+
     async fn open_groups(&self, _: &Settings, _: &HttpSettings) -> Result<Arc<ServedGroups>, StartError> {
         Err(StartError::failure("the toy serves no groups"))
     }

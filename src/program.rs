@@ -20,6 +20,7 @@ use crate::overlay::{self, Effective};
 use crate::policy_file::explain::explain;
 use crate::policy_file::{self, report};
 use crate::primitives::GroupServer;
+use crate::primitives::access;
 use crate::primitives::groups::Groups;
 use crate::server::SHUTDOWN_TIME;
 use crate::spec::model::ProfileSpec;
@@ -83,7 +84,7 @@ impl Program for Indelible {
         if let Some(name) = only {
             groups.open(name, true).await.map_err(failed)?;
         }
-        Ok(Arc::new(ServedGroups::new(groups, only, http)?))
+        Ok(Arc::new(ServedGroups::new(groups, only, http).await?))
     }
 
     async fn tools_report(&self, settings: &Settings, compile: bool) -> Result<ToolsReport, StartError> {
@@ -212,6 +213,13 @@ impl Program for Indelible {
 
     fn catalog(&self, data: &Path, create: bool) -> Result<Arc<dyn Catalog>, StartError> {
         embedded::catalog(data, Arc::new(SystemClock), create)
+    }
+
+    fn check_tools(&self, settings: &Settings, names: &[&str]) -> Result<(), StartError> {
+        let effective = effective(&settings.tools, Some(&settings.profile))?;
+        let words = surface_settings(settings);
+        let surface = Surface::new(&effective.manifest, &settings.profile, &words, settings.read_only)?;
+        access::check_names(&surface, names).map_err(|words| StartError::usage(format!("--tools: {words}")))
     }
 
     fn worker(&self) -> Result<(), StartError> {

@@ -8,7 +8,7 @@
 //! - `args`: the commands and their help; `usage`: clap's errors in our words
 //! - `serve`, `call`, `verify`, `tools`, `policy`, `snapshots`, `doctor`, `client_config`, `bundle`, `completions`:
 //!   one file a command
-//! - `people`: groups and primitives; `ask`: the person at the terminal
+//! - `people`: groups and primitives; `keys`: what opens a group; `ask`: the person at the terminal
 //! - `output`, `runtime`, `stdin`: what they share
 
 mod args;
@@ -18,6 +18,7 @@ mod call;
 mod client_config;
 mod completions;
 mod doctor;
+mod keys;
 mod output;
 mod people;
 mod policy;
@@ -161,6 +162,12 @@ pub trait Program {
     /// There is no data folder, or it cannot be used; exit status 1.
     fn catalog(&self, data: &Path, create: bool) -> Result<Arc<dyn Catalog>, StartError>;
 
+    /// Whether all of these are tools that a server with these settings would offer.
+    ///
+    /// # Errors
+    /// The first that is none, and what may have been meant; exit status 2.
+    fn check_tools(&self, settings: &Settings, names: &[&str]) -> Result<(), StartError>;
+
     /// Runs a worker on stdin and stdout until stdin closes.
     ///
     /// # Errors
@@ -244,6 +251,7 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
             logging::start(cli.raw.verbose);
             people::primitives(program, &config::data_folder(&cli.raw, environment)?, action)
         }
+        Some(Command::Keys { action }) => keys::keys(program, &cli.raw, environment, action),
         Some(Command::Doctor { json }) => doctor::doctor(program, &database()?, json),
         Some(Command::Config { client, name, write, file, hooks, log_prompts, hooks_file }) => {
             let wanted = client_config::Wanted { client, name, write, file, hooks, log_prompts, hooks_file };

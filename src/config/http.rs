@@ -22,7 +22,7 @@ const TOKEN: &str = "INDELIBLE_HTTP_TOKEN";
 #[command(next_help_heading = "Serving over HTTP")]
 pub struct HttpArgs {
     /// Serve over HTTP here, at the path /mcp, and not on stdin and stdout; port 0 is any free one. Clients must send
-    /// the token that INDELIBLE_HTTP_TOKEN holds [INDELIBLE_HTTP]
+    /// the token that INDELIBLE_HTTP_TOKEN holds; those of groups, a key from `indelible keys` [INDELIBLE_HTTP]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub http: Option<String>,
 
@@ -36,7 +36,7 @@ pub struct HttpArgs {
     #[arg(long, value_name = "ORIGIN")]
     pub http_allow_origin: Vec<String>,
 
-    /// Ask clients for no token; only on a loopback address [INDELIBLE_NO_AUTH]
+    /// Ask clients for no token and no key; only on a loopback address [INDELIBLE_NO_AUTH]
     #[arg(long)]
     pub no_auth: bool,
 }

@@ -6,8 +6,9 @@ use super::file::StateFile;
 use super::rows::{all, optional, query, run};
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::state_file::Steps;
-use crate::state::catalog::{Catalog, Group, GroupEntry, Kind, Primitive, check_name};
+use crate::state::catalog::{Catalog, Group, GroupEntry, Kind, Primitive, check_name, new_id};
 use crate::state::clock::Clock;
+use crate::state::keys::Keys;
 use crate::state::{Outcome, not_found};
 use async_trait::async_trait;
 use rusqlite::{Row, params};
@@ -31,6 +32,7 @@ const STEPS: Steps = &[
         UNIQUE (group_id, name)
     ) STRICT, WITHOUT ROWID;
 ",
+    super::keys::STEP,
     super::records::STEP,
 ];
 
@@ -157,6 +159,10 @@ impl Catalog for SqlCatalog {
         Ok(made)
     }
 
+    fn keys(&self) -> &dyn Keys {
+        self
+    }
+
     async fn primitives(&self, group: &Group) -> Outcome<Vec<Primitive>> {
         let group = group.id.clone();
         self.file
@@ -192,11 +198,6 @@ fn taken(name: &str) -> ToolError {
 
 fn of_group(row: &Row<'_>) -> rusqlite::Result<Group> {
     Ok(Group { id: row.get(0)?, name: row.get(1)? })
-}
-
-/// 26 characters, lower case; later ones sort behind earlier ones.
-pub(super) fn new_id() -> String {
-    ulid::Ulid::generate().to_string().to_ascii_lowercase()
 }
 
 fn primitive(row: &Row<'_>) -> rusqlite::Result<Primitive> {

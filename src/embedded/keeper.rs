@@ -3,13 +3,13 @@
 //! Each is made by a process of its own, checked and synced, before the catalog names it. Whoever writes the file is
 //! paused by the caller.
 
-use super::catalog::{SqlCatalog, new_id};
+use super::catalog::SqlCatalog;
 use super::crew::Crew;
 use super::folder::private_folder;
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::copy::{Copied, CopyRequest};
 use crate::state::Outcome;
-use crate::state::catalog::Primitive;
+use crate::state::catalog::{Primitive, new_id};
 use crate::state::clock::Clock;
 use crate::state::snapshots::Snapshot;
 use std::path::{Path, PathBuf};

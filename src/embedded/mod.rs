@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! DIR/lock                          held by the one server of the folder
-//! DIR/catalog.db                    groups, primitives
+//! DIR/catalog.db                    groups, primitives, hashes of keys
 //! DIR/groups/<group>/<primitive>/main.db    or another file that the catalog names
 //! DIR/groups/<group>/<primitive>/snapshots/<snapshot>.db
 //! DIR/groups/<group>/blobs/aa/bb/<sha256>
@@ -33,6 +33,7 @@ mod file_search;
 mod files;
 mod folder;
 mod keeper;
+mod keys;
 mod kv;
 mod memory;
 mod objects;

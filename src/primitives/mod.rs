@@ -4,6 +4,7 @@
 //! A handler turns checked arguments into operations of a trait, and what comes back into a result. It runs no
 //! SQL and names no protocol. One file per type of primitive, bound to tools.yaml by the generated dispatch.
 
+pub mod access;
 pub mod catalog;
 mod content;
 pub mod db;
@@ -125,6 +126,14 @@ impl GroupServer {
             self.record(&call, tool, began, Some(&unknown));
             return None;
         };
+        if let Some(credential) = &context.caller.credential {
+            call.note("key", &**credential);
+        }
+        if !context.caller.may(tool) {
+            let error = access::forbidden(tool, &context.caller);
+            self.record(&call, tool, began, Some(&error));
+            return Some(Outcome::of_error(error, self.surface.profile().errors));
+        }
         let result = match (arguments::check(&active.spec, &self.words, given), active.tool) {
             (Ok(arguments), Some(generated)) => dispatch(generated, &call, arguments).await,
             (Ok(_), None) => Err(ToolError::arguments("the tool has nothing to run")),

@@ -9,7 +9,7 @@ use super::changes::Changes;
 use super::offers::{self, ERROR_CODE_KEY};
 use super::turns::{Places, Turns, caller};
 use crate::error::StartError;
-use crate::outcome::{Offers, Outcome};
+use crate::outcome::{Caller, Offers, Outcome};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams,
     CompleteResult, ContentBlock, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData,
@@ -150,8 +150,10 @@ impl<S: Service> Handler<S> {
         (tools, CHANGING_LIST_TTL_MS)
     }
 
-    fn unknown_tool(&self, name: &str) -> ErrorData {
-        let names: Vec<String> = self.tools().0.iter().map(|tool| format!("`{}`", tool.name)).collect();
+    fn unknown_tool(&self, name: &str, caller: &Caller) -> ErrorData {
+        let (tools, _) = self.tools();
+        let tools = tools.iter().filter(|tool| caller.may(&tool.name));
+        let names: Vec<String> = tools.map(|tool| format!("`{}`", tool.name)).collect();
         let words = format!("unknown tool `{}`; the tools are {}", offers::shown(name), names.join(", "));
         ErrorData::invalid_params(words, None)
     }
@@ -245,7 +247,7 @@ impl<S: Service> ServerHandler for Handler<S> {
         let kept = if asks { arguments.clone() } else { None };
         let call = |cx| self.service.call(name.clone(), arguments, cx);
         let Some(outcome) = self.turns.asking(&context, asks.then_some(round), call).await? else {
-            return Err(self.unknown_tool(&name));
+            return Err(self.unknown_tool(&name, &caller(&context)));
         };
         let meta = self.meta(&context, Some(&outcome));
         if let Some(question) = &outcome.question {

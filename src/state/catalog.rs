@@ -3,6 +3,7 @@
 //! The catalog knows names, types and states, and nothing of what a primitive holds.
 
 use super::Outcome;
+use super::keys::Keys;
 use crate::error::{ErrorCode, ToolError};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -103,6 +104,9 @@ pub trait Catalog: Send + Sync {
     /// `CONFLICT` where there is one of this name; a name that breaks the rule of [`check_name`].
     async fn create_group(&self, name: &str) -> Outcome<Group>;
 
+    /// What lets agents into groups.
+    fn keys(&self) -> &dyn Keys;
+
     /// The group's primitives, by name.
     async fn primitives(&self, group: &Group) -> Outcome<Vec<Primitive>>;
 
@@ -117,6 +121,12 @@ pub trait Catalog: Send + Sync {
     /// # Errors
     /// `NOT_FOUND`.
     async fn pause(&self, primitive: &Primitive, paused: bool) -> Outcome<()>;
+}
+
+/// A new id: 26 characters, lower case (a ULID); later ones sort behind earlier ones.
+#[must_use]
+pub fn new_id() -> String {
+    ulid::Ulid::generate().to_string().to_ascii_lowercase()
 }
 
 /// The longest name of a group or primitive, in characters.

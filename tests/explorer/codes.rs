@@ -109,6 +109,7 @@ fn each_code_stands_in_front_of_its_words_and_the_words_say_what_to_do() {
         "LEASE_LOST",
         "TOO_LARGE",
         "PAUSED",
+        "FORBIDDEN_TOOL",
     ];
     let listed = include_str!("../../docs/ERRORS.md")
         .lines()

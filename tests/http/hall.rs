@@ -48,6 +48,12 @@ impl Hall {
         self.folder.path().join("data")
     }
 
+    /// A new key for a group.
+    #[track_caller]
+    pub(crate) fn key(&self, group: &str, flags: &[&str]) -> String {
+        self.people(&[&["keys", "create", "--group", group], flags].concat())
+    }
+
     /// What a command of people prints.
     #[track_caller]
     pub(crate) fn people(&self, words: &[&str]) -> String {
@@ -90,6 +96,15 @@ impl Visitor {
         let result = self.call(path, credential, tool, arguments);
         assert_ne!(result["isError"], true, "{tool}: {result}");
         result["structuredContent"].clone()
+    }
+
+    /// The names in tools/list.
+    #[track_caller]
+    pub(crate) fn tools(&self, path: &str, credential: &str) -> Vec<String> {
+        let heard = self.send(path, Some(credential), "tools/list", json!({}));
+        assert_eq!(heard.status, 200, "{path}: {heard:?}");
+        let tools = heard.answer()["result"]["tools"].clone();
+        tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     }
 
     /// The code and the words of a tool's error.

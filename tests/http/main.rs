@@ -18,6 +18,7 @@ mod door;
 mod ending;
 mod groups;
 mod hall;
+mod keys;
 mod many;
 mod starting;
 mod streams;
