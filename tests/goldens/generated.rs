@@ -1827,7 +1827,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "4682ebaa95540930589e8445c653e090784bd32e968ac504f9dd67be26c37ae7";
+pub const MANIFEST_SHA256: &str = "ee714557d202f54bc9fceef3400bb22e37de4fa93d5ee7a5eb4a19fb2b21f631";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
 pub const POLICY_SHA256: &str = "4f8a5f8e7e7f7473471e9324a3e93a386e5bd19ec0312fd3f93fbe30d74e8c7f";
