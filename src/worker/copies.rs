@@ -101,9 +101,7 @@ impl Pool {
             };
         }
         match message {
-            Ok(Some(FromWorker::Restored(done))) => {
-                done.map(|restored| *restored).map_err(|error| JobError::Fault(error.into()))
-            }
+            Ok(Some(FromWorker::Restored(done))) => done.map(|restored| *restored).map_err(JobError::Fault),
             Ok(_) => Err(lost("died".to_owned())),
             Err(error) => Err(lost(format!("died: {error}"))),
         }
