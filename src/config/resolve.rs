@@ -7,6 +7,7 @@ use super::GivenLimits;
 use super::origin::{self, Resolved};
 use super::raw::RawArgs;
 use super::value::Given;
+use super::vault_key::{self, VaultKey};
 use crate::audit::Keep;
 use crate::error::StartError;
 use crate::spec::model::{Defaults, Serves};
@@ -64,6 +65,8 @@ pub struct Primitives {
     pub data: PathBuf,
     /// The group; none where it was not given.
     pub group: Option<String>,
+    /// The key of the vaults; none where the data folder has it.
+    pub vault_key: Option<VaultKey>,
 }
 
 /// Every setting, judged.
@@ -356,7 +359,8 @@ impl<E: Fn(&str) -> Option<OsString>> Sources<E> {
                 _ => Err(given
                     .refused("must be 1 to 64 letters, digits, `_`, `-` or `.`, first a letter or digit")),
             });
-        Ok(Primitives { data, group: group.transpose()? })
+        let vault_key = vault_key::given(&self.env)?;
+        Ok(Primitives { data, group: group.transpose()?, vault_key })
     }
 
     fn overlays(&self, raw: &RawArgs, home: Option<&OsStr>) -> Result<Vec<PathBuf>, StartError> {

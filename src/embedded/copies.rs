@@ -3,7 +3,7 @@
 use super::keeper::{new_file, path_of, remove};
 use super::records::FIRST_FILE;
 use super::sweep::UNFINISHED;
-use super::{Embedded, StateFile, blocking, files, kv, memory, objects, queue};
+use super::{Embedded, StateFile, blocking, files, kv, memory, objects, queue, vault};
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::state_file::{self, Steps};
 use crate::state::catalog::{Kind, Primitive};
@@ -29,6 +29,7 @@ fn steps(kind: Kind) -> Option<Steps> {
         Kind::Memory => Some(memory::STEPS),
         Kind::Kv => Some(kv::STEPS),
         Kind::Storage => Some(objects::STEPS),
+        Kind::Vault => Some(vault::STEPS),
     }
 }
 

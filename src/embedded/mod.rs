@@ -3,6 +3,7 @@
 //! ```text
 //! DIR/lock                          held by the one server of the folder
 //! DIR/catalog.db                    groups, primitives, hashes of keys
+//! DIR/vault.key                     what secrets are sealed under, unless the environment gives it
 //! DIR/groups/<group>/<primitive>/main.db    or another file that the catalog names
 //! DIR/groups/<group>/<primitive>/snapshots/<snapshot>.db
 //! DIR/groups/<group>/blobs/aa/bb/<sha256>
@@ -18,7 +19,7 @@
 //!   their SQL came to, in words
 //! - `branches`: of databases; `copies`, `keeper`: snapshots, restores and forks; `records`: which file is what, in the
 //!   catalog; `sweep`: what nothing names is removed
-//! - `catalog`, `kv`, `queue`, `memory`, `files`, `objects`, `blobs`: one file per trait of `state`; `rows`: how they run statements
+//! - `catalog`, `kv`, `queue`, `memory`, `files`, `objects`, `blobs`, `vault`: one file per trait of `state`; `rows`: how they run statements
 //! - [`Embedded`]: what ties them
 
 mod blobs;
@@ -41,10 +42,12 @@ mod queue;
 mod records;
 mod rows;
 mod sweep;
+mod vault;
 
 pub use file::StateFile;
 pub use folder::Folder;
 
+use crate::config::VaultKey;
 use crate::error::{ErrorCode, StartError, ToolError};
 use crate::policy::Narrowing;
 use crate::state::Outcome;
@@ -58,6 +61,7 @@ use crate::state::objects::Objects;
 use crate::state::queue::Queue;
 use crate::state::snapshots::Snapshot;
 use crate::state::store::Store;
+use crate::state::vault::Vault;
 use async_trait::async_trait;
 use crew::Crew;
 use databases::SqlDb;
@@ -75,17 +79,14 @@ use tokio::sync::Mutex;
 /// # Errors
 /// There is no data folder, or it cannot be used; exit status 1.
 pub fn catalog(data: &Path, clock: Arc<dyn Clock>, create: bool) -> Result<Arc<dyn Catalog>, StartError> {
-    let (path, shown) = (folder::catalog(data), data.display());
     if create {
         folder::private_folder(data).map_err(|error| {
-            StartError::failure(format!("cannot make the data folder `{shown}`: {error}"))
+            StartError::failure(format!("cannot make the data folder `{}`: {error}", data.display()))
         })?;
-    } else if !path.exists() {
-        return Err(StartError::failure(format!(
-            "`{shown}` is no data folder; `indelible groups create` makes one with its first group"
-        )));
+    } else {
+        Folder::beside(data)?;
     }
-    let catalog = catalog::SqlCatalog::open(path, clock);
+    let catalog = catalog::SqlCatalog::open(folder::catalog(data), clock);
     Ok(Arc::new(catalog.map_err(|error| StartError::failure(error.message))?))
 }
 
@@ -94,6 +95,7 @@ pub struct Embedded {
     folder: Arc<Folder>,
     clock: Arc<dyn Clock>,
     catalog: Arc<catalog::SqlCatalog>,
+    keys: vault::KeySource,
     /// Open files, by the id of their primitive.
     open: Mutex<HashMap<String, Arc<StateFile>>>,
     databases: Mutex<HashMap<String, Arc<SqlDb>>>,
@@ -129,16 +131,39 @@ impl Embedded {
     /// # Errors
     /// The folder cannot be used, or another server has it; exit status 1.
     pub fn open(data: &Path, clock: Arc<dyn Clock>, sql: SqlSettings) -> Result<Self, StartError> {
-        let folder = Arc::new(Folder::lock(data)?);
+        let opened = Self::over(Folder::lock(data)?, clock, sql)?;
+        tokio::spawn(sweep::sweep_for_ever(Arc::downgrade(&opened.sweeper)));
+        Ok(opened)
+    }
+
+    /// Opens a data folder that is there, beside a server that may have it, for a person's command.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be used; exit status 1.
+    pub fn beside(data: &Path, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
+        Self::over(Folder::beside(data)?, clock, SqlSettings::default())
+    }
+
+    fn over(folder: Folder, clock: Arc<dyn Clock>, sql: SqlSettings) -> Result<Self, StartError> {
+        let folder = Arc::new(folder);
         let catalog = catalog::SqlCatalog::open(folder.catalog(), Arc::clone(&clock))
             .map_err(|error| StartError::failure(error.message))?;
         let (catalog, crew, gate) = (Arc::new(catalog), Crew::new(&sql), blobs::Gate::default());
         let keeper = Keeper::new(Arc::clone(&catalog), Arc::clone(&crew), Arc::clone(&clock), sql.snapshots);
         let (of_sweeper, shut) = (Arc::clone(&keeper), Arc::clone(&gate));
         let sweeper = Arc::new(Sweeper { folder: Arc::clone(&folder), keeper: of_sweeper, gate: shut });
-        tokio::spawn(sweep::sweep_for_ever(Arc::downgrade(&sweeper)));
+        let keys = vault::KeySource::File(folder.vault_key());
         let (open, databases) = (Mutex::default(), Mutex::default());
-        Ok(Self { folder, clock, catalog, open, databases, crew, keeper, gate, sweeper })
+        Ok(Self { folder, clock, catalog, keys, open, databases, crew, keeper, gate, sweeper })
+    }
+
+    /// The same, with the key of the vaults that the environment gives.
+    #[must_use]
+    pub fn with_vault_key(mut self, key: Option<VaultKey>) -> Self {
+        if let Some(key) = key {
+            self.keys = vault::KeySource::Given(key);
+        }
+        self
     }
 
     /// The file of a primitive, opened once.
@@ -206,6 +231,11 @@ impl Store for Embedded {
         let file = self.file(primitive, objects::STEPS).await?;
         let blobs = self.blobs(primitive);
         Ok(Arc::new(objects::SqlObjects::new(file, blobs, Arc::clone(&self.clock))))
+    }
+
+    async fn vault(&self, primitive: &Primitive) -> Outcome<Arc<dyn Vault>> {
+        let file = self.file(primitive, vault::STEPS).await?;
+        Ok(Arc::new(vault::SqlVault::new(file, Arc::clone(&self.clock), self.keys.clone())))
     }
 
     async fn db(&self, primitive: &Primitive) -> Outcome<Arc<dyn Db>> {

@@ -9,8 +9,10 @@ use indelible::state::memory::{MemoryKind, NewMemory, Sought};
 use indelible::state::objects::Condition;
 use indelible::state::queue::{NewJob, Settle};
 use indelible::state::store::Store;
+use indelible::state::vault::SecretText;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use zeroize::Zeroizing;
 
 /// Larger than what stands in an index.
 fn large(fill: u8) -> Vec<u8> {
@@ -51,6 +53,11 @@ impl Bench {
             Kind::Memory => {
                 let memory = self.store.memory(primitive).await.unwrap();
                 memory.remember(text(number)).await.unwrap();
+            }
+            Kind::Vault => {
+                let vault = self.store.vault(primitive).await.unwrap();
+                let value = SecretText::new(Zeroizing::new(format!("secret number {number}"))).unwrap();
+                vault.set("token".to_owned(), value).await.unwrap();
             }
         }
     }
@@ -108,6 +115,12 @@ impl Bench {
                 found.sort_unstable();
                 found
             }
+            Kind::Vault => {
+                let vault = self.store.vault(primitive).await.unwrap();
+                let version = vault.entry("token".to_owned()).await.unwrap().unwrap().version;
+                let value = vault.value("token".to_owned(), version).await.unwrap();
+                vec![value.reveal().rsplit(' ').next().unwrap().parse().unwrap()]
+            }
         }
     }
 
@@ -135,7 +148,8 @@ fn text(number: u8) -> NewMemory {
     NewMemory { kind: MemoryKind::Semantic, text, tags: Default::default(), metadata: None }
 }
 
-const KINDS: [Kind; 6] = [Kind::Db, Kind::Kv, Kind::Fs, Kind::Storage, Kind::Queue, Kind::Memory];
+const KINDS: [Kind; 7] =
+    [Kind::Db, Kind::Kv, Kind::Fs, Kind::Storage, Kind::Queue, Kind::Memory, Kind::Vault];
 
 /// Whether a second put stands beside the first, or in its place.
 fn after_both(kind: Kind) -> Vec<u8> {
