@@ -79,6 +79,8 @@ pub enum Tool {
     PrimitivesMemoryRecall,
     /// `primitives.memory_forget`: Forget or replace a text.
     PrimitivesMemoryForget,
+    /// `primitives.vault_list`: List secrets.
+    PrimitivesVaultList,
     /// `primitives.kv_get`: Read keys.
     PrimitivesKvGet,
     /// `primitives.kv_list`: List keys.
@@ -135,6 +137,7 @@ impl Tool {
         Tool::PrimitivesMemoryRemember,
         Tool::PrimitivesMemoryRecall,
         Tool::PrimitivesMemoryForget,
+        Tool::PrimitivesVaultList,
         Tool::PrimitivesKvGet,
         Tool::PrimitivesKvList,
         Tool::PrimitivesKvSet,
@@ -185,6 +188,7 @@ impl Tool {
             Tool::PrimitivesMemoryRemember => "primitives.memory_remember",
             Tool::PrimitivesMemoryRecall => "primitives.memory_recall",
             Tool::PrimitivesMemoryForget => "primitives.memory_forget",
+            Tool::PrimitivesVaultList => "primitives.vault_list",
             Tool::PrimitivesKvGet => "primitives.kv_get",
             Tool::PrimitivesKvList => "primitives.kv_list",
             Tool::PrimitivesKvSet => "primitives.kv_set",
@@ -236,6 +240,7 @@ impl Tool {
             "primitives.memory_remember" => Some(Tool::PrimitivesMemoryRemember),
             "primitives.memory_recall" => Some(Tool::PrimitivesMemoryRecall),
             "primitives.memory_forget" => Some(Tool::PrimitivesMemoryForget),
+            "primitives.vault_list" => Some(Tool::PrimitivesVaultList),
             "primitives.kv_get" => Some(Tool::PrimitivesKvGet),
             "primitives.kv_list" => Some(Tool::PrimitivesKvList),
             "primitives.kv_set" => Some(Tool::PrimitivesKvSet),
@@ -288,6 +293,7 @@ impl Tool {
             Tool::PrimitivesMemoryRemember => Some(crate::results::schema_of::<crate::results::MemoryRemembered>()),
             Tool::PrimitivesMemoryRecall => Some(crate::results::schema_of::<crate::results::MemoriesRecalled>()),
             Tool::PrimitivesMemoryForget => Some(crate::results::schema_of::<crate::results::MemoriesChanged>()),
+            Tool::PrimitivesVaultList => Some(crate::results::schema_of::<crate::results::VaultList>()),
             Tool::PrimitivesKvGet => Some(crate::results::schema_of::<crate::results::KvFound>()),
             Tool::PrimitivesKvList => Some(crate::results::schema_of::<crate::results::KvPage>()),
             Tool::PrimitivesKvSet => Some(crate::results::schema_of::<crate::results::KvWritten>()),
@@ -339,6 +345,7 @@ impl Tool {
             Tool::PrimitivesMemoryRemember => schemars::schema_for!(PrimitivesMemoryRememberArgs),
             Tool::PrimitivesMemoryRecall => schemars::schema_for!(PrimitivesMemoryRecallArgs),
             Tool::PrimitivesMemoryForget => schemars::schema_for!(PrimitivesMemoryForgetArgs),
+            Tool::PrimitivesVaultList => schemars::schema_for!(PrimitivesVaultListArgs),
             Tool::PrimitivesKvGet => schemars::schema_for!(PrimitivesKvGetArgs),
             Tool::PrimitivesKvList => schemars::schema_for!(PrimitivesKvListArgs),
             Tool::PrimitivesKvSet => schemars::schema_for!(PrimitivesKvSetArgs),
@@ -807,6 +814,14 @@ pub struct PrimitivesMemoryForgetArgs {
     pub text: Option<String>,
     /// `tags`: list of strings, optional.
     pub tags: Option<Vec<String>>,
+}
+
+/// The arguments of `primitives.vault_list`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesVaultListArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
 }
 
 /// The arguments of `primitives.kv_get`.
@@ -1827,7 +1842,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "ee714557d202f54bc9fceef3400bb22e37de4fa93d5ee7a5eb4a19fb2b21f631";
+pub const MANIFEST_SHA256: &str = "76882d71f3e12bbc5a279c9ce8c19037f58e68f181fedf0e6922c8ea4b76b29f";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
 pub const POLICY_SHA256: &str = "4f8a5f8e7e7f7473471e9324a3e93a386e5bd19ec0312fd3f93fbe30d74e8c7f";
