@@ -11,6 +11,7 @@ use crate::cli::{PolicyQuestion, Program, ToolLine, ToolsReport, Verdict};
 use crate::config::{Primitives, Profile, Resolved, Settings};
 use crate::doctor::{self, Report};
 use crate::embedded::Embedded;
+use crate::embedding;
 use crate::error::{EXIT_UNREADABLE, StartError};
 use crate::handlers::restore::RestoreInput;
 use crate::outcome::CallContext;
@@ -211,7 +212,8 @@ async fn open_group(settings: &Settings, place: &Primitives) -> Result<GroupServ
     };
     let manifest = effective(&settings.tools, Some(&settings.profile))?.manifest;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let store: Arc<dyn Store> = Arc::new(Embedded::open(&place.data, Arc::clone(&clock))?);
+    let model = place.embedding_model.as_deref().map(embedding::load).transpose()?;
+    let store: Arc<dyn Store> = Arc::new(Embedded::open(&place.data, Arc::clone(&clock))?.with_embedder(model));
     let opened = store.catalog().group(name, true).await;
     let group = opened.map_err(|error| StartError::failure(error.message))?;
     let log = settings.audit_log.as_ref();

@@ -63,6 +63,8 @@ pub struct Primitives {
     pub data: PathBuf,
     /// The group; none where it was not given.
     pub group: Option<String>,
+    /// The folder of the model that recalls memories by meaning, absolute.
+    pub embedding_model: Option<PathBuf>,
 }
 
 /// Every setting, judged.
@@ -308,13 +310,14 @@ impl<E: Fn(&str) -> Option<OsString>> Sources<E> {
     ) -> Result<(PathBuf, Option<Primitives>), StartError> {
         let data = self.path("data", raw.data.as_deref(), home)?;
         let group = self.text("group", &raw.group);
+        let embedding_model = self.path("embedding-model", raw.embedding_model.as_deref(), home)?;
         let id = &profile.id;
         match profile.serves {
             Serves::Database => {
                 // A variable may be there for another server.
-                if raw.data.is_some() || raw.group.is_some() {
+                if raw.data.is_some() || raw.group.is_some() || raw.embedding_model.is_some() {
                     return Err(StartError::usage(format!(
-                        "--data and --group are for the profile primitives, and {id} serves one database: give --db PATH"
+                        "--data, --group and --embedding-model are for the profile primitives, and {id} serves one database: give --db PATH"
                     )));
                 }
                 let db = self.path("db", raw.db.as_deref(), home)?;
@@ -337,7 +340,7 @@ impl<E: Fn(&str) -> Option<OsString>> Sources<E> {
                         "must be 1 to 64 letters, digits, `_`, `-` or `.`, first a letter or digit",
                     )),
                 });
-                Ok((PathBuf::new(), Some(Primitives { data, group: group.transpose()? })))
+                Ok((PathBuf::new(), Some(Primitives { data, group: group.transpose()?, embedding_model })))
             }
         }
     }

@@ -13,7 +13,8 @@
 //!
 //! - `file_search`: texts in files
 //! - `folder`: where everything stands, and the lock; `file`: one file with its writing thread and its readers
-//! - `catalog`, `kv`, `queue`, `memory`, `files`, `objects`, `blobs`: one file per trait of `state`; `rows`: how they run statements
+//! - `catalog`, `kv`, `queue`, `memory`, `files`, `objects`, `blobs`: one file per trait of `state`; `rows`: how they run
+//!   statements; `memory_vectors`: what texts mean, beside their words
 //! - [`Embedded`]: what ties them
 
 mod blobs;
@@ -24,6 +25,7 @@ mod files;
 mod folder;
 mod kv;
 mod memory;
+mod memory_vectors;
 mod objects;
 mod queue;
 mod rows;
@@ -37,7 +39,7 @@ use crate::state::catalog::{Catalog, Primitive};
 use crate::state::clock::Clock;
 use crate::state::files::Files;
 use crate::state::kv::Kv;
-use crate::state::memory::Memory;
+use crate::state::memory::{Embedder, Memory};
 use crate::state::objects::Objects;
 use crate::state::queue::Queue;
 use crate::state::store::Store;
@@ -52,6 +54,7 @@ pub struct Embedded {
     folder: Folder,
     clock: Arc<dyn Clock>,
     catalog: catalog::SqlCatalog,
+    embedder: Option<Arc<dyn Embedder>>,
     /// Open files, by the id of their primitive.
     open: Mutex<HashMap<String, Arc<StateFile>>>,
 }
@@ -65,7 +68,14 @@ impl Embedded {
         let folder = Folder::lock(data)?;
         let catalog = catalog::SqlCatalog::open(&folder, Arc::clone(&clock))
             .map_err(|error| StartError::failure(error.message))?;
-        Ok(Self { folder, clock, catalog, open: Mutex::default() })
+        Ok(Self { folder, clock, catalog, embedder: None, open: Mutex::default() })
+    }
+
+    /// The same, with memories recalled by meaning, too, where there is a model.
+    #[must_use]
+    pub fn with_embedder(mut self, embedder: Option<Arc<dyn Embedder>>) -> Self {
+        self.embedder = embedder;
+        self
     }
 
     /// The file of a primitive, opened once.
@@ -103,7 +113,7 @@ impl Store for Embedded {
 
     async fn memory(&self, primitive: &Primitive) -> Outcome<Arc<dyn Memory>> {
         let file = self.file(primitive, memory::STEPS).await?;
-        Ok(Arc::new(memory::SqlMemory::new(file, Arc::clone(&self.clock))))
+        Ok(Arc::new(memory::SqlMemory::new(file, Arc::clone(&self.clock), self.embedder.clone())))
     }
 
     async fn files(&self, primitive: &Primitive) -> Outcome<Arc<dyn Files>> {

@@ -1572,7 +1572,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "9937624430d77c74a60c3ec3ee319bff692e55627c77f8911f91673b832c6a96";
+pub const MANIFEST_SHA256: &str = "6a014eaf80dcd199aff15b1dfebd08eb1c35c994f33d725d116b49ee2917e57b";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
 pub const POLICY_SHA256: &str = "de27ccf611424e057369bb7c33fabc52aef5c9c0ad254969044dfb39d93ca1b0";

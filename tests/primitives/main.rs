@@ -10,6 +10,7 @@
 
 mod files;
 mod kv;
+mod meaning;
 mod memory;
 mod objects;
 mod queue;
