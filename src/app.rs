@@ -83,6 +83,7 @@ impl App {
                 path: settings.db.clone(),
                 session: session.clone(),
                 busy_timeout: settings.busy_timeout,
+                keep: settings.audit_keep,
             })?)
         };
         let reads_chain = surface.tools().iter().any(|tool| tool.spec.handler.starts_with("chain."));

@@ -28,6 +28,24 @@ pub struct AuditRow {
     pub detail: Option<String>,
 }
 
+/// How much of the log stays in the database; older rows go into files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// So many of the newest rows.
+    Rows(u64),
+    /// The rows of so many days.
+    Days(u64),
+}
+
+impl std::fmt::Display for Keep {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Rows(rows) => write!(f, "{rows}"),
+            Self::Days(days) => write!(f, "{days}d"),
+        }
+    }
+}
+
 /// The server's way to write a moment: UTC to the second, `2026-11-30T09:01:02Z`.
 #[must_use]
 pub fn timestamp(moment: jiff::Timestamp) -> String {

@@ -53,6 +53,8 @@ pub enum ErrorCode {
     Busy,
     /// The file is damaged, or is no database.
     Corrupt,
+    /// The file was deleted, moved or replaced while it was served.
+    FileGone,
     /// The worker process died; the statement's fate is in the text.
     WorkerLost,
     /// A snapshot could not be made, so the statement did not run.
@@ -97,6 +99,7 @@ impl ErrorCode {
         Self::TooBig,
         Self::Busy,
         Self::Corrupt,
+        Self::FileGone,
         Self::WorkerLost,
         Self::SnapshotFailed,
         Self::Declined,
@@ -130,6 +133,7 @@ impl ErrorCode {
             Self::TooBig => "TOO_BIG",
             Self::Busy => "BUSY",
             Self::Corrupt => "CORRUPT",
+            Self::FileGone => "FILE_GONE",
             Self::WorkerLost => "WORKER_LOST",
             Self::SnapshotFailed => "SNAPSHOT_FAILED",
             Self::Declined => "DECLINED",

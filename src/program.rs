@@ -10,7 +10,7 @@ use crate::app::{App, profile_writes, surface_settings};
 use crate::cli::{PolicyQuestion, Program, ToolLine, ToolsReport, Verdict};
 use crate::config::{Primitives, Profile, Resolved, Settings};
 use crate::doctor::{self, Report};
-use crate::embedded::Embedded;
+use crate::embedded::{Embedded, SqlSettings};
 use crate::embedding;
 use crate::error::{EXIT_UNREADABLE, StartError};
 use crate::handlers::restore::RestoreInput;
@@ -212,8 +212,12 @@ async fn open_group(settings: &Settings, place: &Primitives) -> Result<GroupServ
     };
     let manifest = effective(&settings.tools, Some(&settings.profile))?.manifest;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let policy = policy_file::load(settings)?;
+    let settings = &policy.lowered(settings.clone());
+    let sql = SqlSettings { busy_timeout: settings.busy_timeout, narrowing: policy.narrowing, program: None };
     let model = place.embedding_model.as_deref().map(embedding::load).transpose()?;
-    let store: Arc<dyn Store> = Arc::new(Embedded::open(&place.data, Arc::clone(&clock))?.with_embedder(model));
+    let store: Arc<dyn Store> =
+        Arc::new(Embedded::open(&place.data, Arc::clone(&clock), sql)?.with_embedder(model));
     let opened = store.catalog().group(name, true).await;
     let group = opened.map_err(|error| StartError::failure(error.message))?;
     let log = settings.audit_log.as_ref();

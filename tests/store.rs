@@ -34,6 +34,7 @@ fn open(path: &Path) -> Arc<Store> {
         path: path.to_path_buf(),
         session: "run-1".to_owned(),
         busy_timeout: Duration::from_millis(300),
+        keep: None,
     };
     Arc::new(Store::open(settings).unwrap())
 }

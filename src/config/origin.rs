@@ -140,7 +140,12 @@ fn value(settings: &Settings, name: &str) -> (OsString, Origin) {
             Origin::Default,
         ),
         "embedding-model" => (
-            settings.primitives.as_ref().and_then(|one| one.embedding_model.as_deref()).map(path).unwrap_or_default(),
+            settings
+                .primitives
+                .as_ref()
+                .and_then(|one| one.embedding_model.as_deref())
+                .map(path)
+                .unwrap_or_default(),
             Origin::Default,
         ),
         "profile" => (text(&settings.profile), Origin::Default),
@@ -162,6 +167,9 @@ fn value(settings: &Settings, name: &str) -> (OsString, Origin) {
         "snapshots" => (text(&settings.snapshots), Origin::Default),
         "confirm" => (text(&settings.confirm.as_str()), Origin::Default),
         "snapshot-dir" => (path(&settings.snapshot_dir), Origin::Default),
+        "audit-keep" => {
+            (settings.audit_keep.as_ref().map(|keep| text(keep)).unwrap_or_default(), Origin::Default)
+        }
         "audit-log" => (settings.audit_log.as_deref().map(path).unwrap_or_default(), Origin::Default),
         "policy" => (settings.policy.as_deref().map(path).unwrap_or_default(), Origin::Default),
         "verbose" => (text(&settings.verbosity), Origin::Default),

@@ -99,6 +99,11 @@ pub struct RawArgs {
     #[arg(long, value_name = "DIR", global = true)]
     pub snapshot_dir: Option<OsString>,
 
+    /// How much of query_log stays in the database: rows, or days as in 90d. What is older goes into files beside it,
+    /// which the chain vouches for [default: all] [INDELIBLE_AUDIT_KEEP]
+    #[arg(long, value_name = "ROWS|DAYSd", global = true, allow_negative_numbers = true)]
+    pub audit_keep: Option<String>,
+
     /// File to which every call is added as a line of JSON [INDELIBLE_AUDIT_LOG]
     #[arg(long, value_name = "FILE", global = true)]
     pub audit_log: Option<OsString>,

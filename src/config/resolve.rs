@@ -7,6 +7,7 @@ use super::GivenLimits;
 use super::origin::{self, Resolved};
 use super::raw::RawArgs;
 use super::value::Given;
+use crate::audit::Keep;
 use crate::error::StartError;
 use crate::spec::model::{Defaults, Serves};
 use crate::state::catalog::check_name;
@@ -104,6 +105,8 @@ pub struct Settings {
     pub confirm: Confirm,
     /// The folder for snapshots, absolute.
     pub snapshot_dir: PathBuf,
+    /// How much of the log stays in the database; none is all.
+    pub audit_keep: Option<Keep>,
     /// Where every call is added as a line of JSON, absolute.
     pub audit_log: Option<PathBuf>,
     /// The file that narrows the policies, absolute.
@@ -226,6 +229,7 @@ fn judge<E: Fn(&str) -> Option<OsString>>(
             beside.push(".snapshots");
             beside.into()
         }),
+        audit_keep: sources.text("audit-keep", &raw.audit_keep).map(|given| given.keep()).transpose()?,
         audit_log: sources.path("audit-log", raw.audit_log.as_deref(), home)?,
         policy: sources.path("policy", raw.policy.as_deref(), home)?,
         verbosity: sources.verbosity(raw)?,

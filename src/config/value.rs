@@ -2,6 +2,7 @@
 //!
 //! It does not know which settings there are.
 
+use crate::audit::Keep;
 use crate::error::StartError;
 use std::ffi::{OsStr, OsString};
 use std::ops::RangeInclusive;
@@ -44,6 +45,16 @@ impl Given {
             let least = if zero { "from 0" } else { "above 0" };
             self.refused(format_args!("must be a number of seconds {least} to {MAX_SECONDS}"))
         })
+    }
+
+    /// A number of rows, or of days as in `90d`.
+    pub(super) fn keep(&self) -> Result<Keep, StartError> {
+        let text = self.text.to_str().map(str::trim).unwrap_or_default();
+        let keep = match text.strip_suffix('d') {
+            Some(days) => days.parse().ok().filter(|days| (1..=36_500).contains(days)).map(Keep::Days),
+            None => text.parse().ok().filter(|rows| (1..=2_147_483_647).contains(rows)).map(Keep::Rows),
+        };
+        keep.ok_or_else(|| self.refused("must be a number of rows, such as 100000, or of days, such as 90d"))
     }
 
     pub(super) fn boolean(&self) -> Result<bool, StartError> {

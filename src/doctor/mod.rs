@@ -6,10 +6,12 @@
 //!
 //! - `file`: the file and its folder, before SQLite is asked
 //! - `database`: what SQLite found in it
+//! - `archives`: files with old log rows
 //! - `snapshots`: the folder of snapshots
 //! - `sandbox`: how far the system confines workers
 //! - `report`: findings as text and JSON
 
+mod archives;
 mod database;
 mod file;
 mod report;
@@ -29,7 +31,10 @@ pub fn examine(resolved: &Resolved, manifest_sha256: String) -> Report {
     let (mut findings, readable) = file::look(settings);
     if readable {
         match checkup(&settings.db, settings.busy_timeout) {
-            Ok(found) => findings.extend(database::judge(&found, settings)),
+            Ok(found) => {
+                findings.extend(database::judge(&found, settings));
+                findings.extend(archives::judge(&found.trims, settings));
+            }
             Err(error) => {
                 findings.push(Finding::from_line(State::Problem, "database", &error.message));
             }

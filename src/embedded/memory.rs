@@ -11,8 +11,8 @@ use super::rows::{all, optional, query, run};
 use crate::sqlite::state_file::Steps;
 use crate::state::clock::Clock;
 use crate::state::memory::{
-    Change, Embedder, Found, GATE, Memory, MemoryKind, NewMemory, Recalled, Remembered, SAME, Sought, essence,
-    normal, query_words,
+    Change, Embedder, Found, GATE, Memory, MemoryKind, NewMemory, Recalled, Remembered, SAME, Sought,
+    essence, normal, query_words,
 };
 use crate::state::{Outcome, not_found};
 use async_trait::async_trait;
@@ -142,7 +142,8 @@ impl Memory for SqlMemory {
                 let mut changes = Vec::new();
                 for (old, new) in same {
                     // A text is never rewritten, so all that may have changed meanwhile is whether both are still there.
-                    let sql = "UPDATE memories SET superseded_by = ?2 WHERE seq = ?1 AND superseded_by IS NULL
+                    let sql =
+                        "UPDATE memories SET superseded_by = ?2 WHERE seq = ?1 AND superseded_by IS NULL
                          AND EXISTS (SELECT 1 FROM memories WHERE id = ?2 AND superseded_by IS NULL)";
                     if run(connection, sql, params![old.seq, new])? == 1 {
                         unlist(connection, old.seq, &old.recalled.text)?;

@@ -7,18 +7,23 @@
 //! DIR/groups/<group>/blobs/aa/bb/<sha256>
 //! ```
 //!
-//! It knows tables and statements and nothing of tools. Agent-written SQL does not run here.
+//! It knows tables and statements and nothing of tools. Agent-written SQL does not run here but in worker processes.
 //!
 //! # Layout
 //!
 //! - `file_search`: texts in files
 //! - `folder`: where everything stands, and the lock; `file`: one file with its writing thread and its readers
+//! - `databases`: files of agents' own, reached through workers; `crew`: which workers there are; `fault_words`: what
+//!   their SQL came to, in words
 //! - `catalog`, `kv`, `queue`, `memory`, `files`, `objects`, `blobs`: one file per trait of `state`; `rows`: how they run
 //!   statements; `memory_vectors`: what texts mean, beside their words
 //! - [`Embedded`]: what ties them
 
 mod blobs;
 mod catalog;
+mod crew;
+mod databases;
+mod fault_words;
 mod file;
 mod file_search;
 mod files;
@@ -34,9 +39,11 @@ pub use file::StateFile;
 pub use folder::Folder;
 
 use crate::error::StartError;
+use crate::policy::Narrowing;
 use crate::state::Outcome;
 use crate::state::catalog::{Catalog, Primitive};
 use crate::state::clock::Clock;
+use crate::state::db::Db;
 use crate::state::files::Files;
 use crate::state::kv::Kv;
 use crate::state::memory::{Embedder, Memory};
@@ -44,9 +51,12 @@ use crate::state::objects::Objects;
 use crate::state::queue::Queue;
 use crate::state::store::Store;
 use async_trait::async_trait;
+use crew::Crew;
+use databases::SqlDb;
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Mutex;
 
 /// Primitives in a data folder.
@@ -57,6 +67,25 @@ pub struct Embedded {
     embedder: Option<Arc<dyn Embedder>>,
     /// Open files, by the id of their primitive.
     open: Mutex<HashMap<String, Arc<StateFile>>>,
+    databases: Mutex<HashMap<String, Arc<SqlDb>>>,
+    crew: Arc<Crew>,
+}
+
+/// How agent-written SQL runs.
+#[derive(Clone, Debug)]
+pub struct SqlSettings {
+    /// How long to wait for another process's lock.
+    pub busy_timeout: Duration,
+    /// What the user's policy file takes away.
+    pub narrowing: Narrowing,
+    /// The program that a worker is; this one where it is left out.
+    pub program: Option<PathBuf>,
+}
+
+impl Default for SqlSettings {
+    fn default() -> Self {
+        Self { busy_timeout: Duration::from_secs(5), narrowing: Narrowing::default(), program: None }
+    }
 }
 
 impl Embedded {
@@ -64,11 +93,19 @@ impl Embedded {
     ///
     /// # Errors
     /// The folder cannot be used, or another server has it; exit status 1.
-    pub fn open(data: &Path, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
+    pub fn open(data: &Path, clock: Arc<dyn Clock>, sql: SqlSettings) -> Result<Self, StartError> {
         let folder = Folder::lock(data)?;
         let catalog = catalog::SqlCatalog::open(&folder, Arc::clone(&clock))
             .map_err(|error| StartError::failure(error.message))?;
-        Ok(Self { folder, clock, catalog, embedder: None, open: Mutex::default() })
+        Ok(Self {
+            folder,
+            clock,
+            catalog,
+            embedder: None,
+            open: Mutex::default(),
+            databases: Mutex::default(),
+            crew: Crew::new(sql),
+        })
     }
 
     /// The same, with memories recalled by meaning, too, where there is a model.
@@ -128,7 +165,19 @@ impl Store for Embedded {
         Ok(Arc::new(objects::SqlObjects::new(file, blobs, Arc::clone(&self.clock))))
     }
 
+    async fn db(&self, primitive: &Primitive) -> Outcome<Arc<dyn Db>> {
+        let mut databases = self.databases.lock().await;
+        if let Some(db) = databases.get(&primitive.id) {
+            return Ok(Arc::clone(db) as Arc<dyn Db>);
+        }
+        let folder = self.folder.primitive(&primitive.group, &primitive.id)?;
+        let db = Arc::new(SqlDb::open(folder, Arc::clone(&self.crew)).await?);
+        databases.insert(primitive.id.clone(), Arc::clone(&db));
+        Ok(db)
+    }
+
     async fn close(&self) {
+        self.crew.close().await;
         let files: Vec<Arc<StateFile>> = self.open.lock().await.drain().map(|(_, file)| file).collect();
         for file in files {
             file.close().await;

@@ -60,7 +60,8 @@ impl Onnx {
         let model = Model::load(model).map_err(|why| refused("model.onnx", why.to_string()))?;
         let mut inputs = Vec::new();
         for id in model.input_ids() {
-            let input = model.node_info(*id).and_then(|node| node.name().map(str::to_owned)).unwrap_or_default();
+            let input =
+                model.node_info(*id).and_then(|node| node.name().map(str::to_owned)).unwrap_or_default();
             let known = match input.as_str() {
                 "input_ids" => Input::Ids,
                 "attention_mask" => Input::Mask,
@@ -127,7 +128,9 @@ impl Embedder for Onnx {
             self.vector(text).map_err(|why| {
                 ToolError::new(
                     ErrorCode::SqlError,
-                    format!("the embedding model cannot be run: {why}; a person can start the server without it"),
+                    format!(
+                        "the embedding model cannot be run: {why}; a person can start the server without it"
+                    ),
                 )
             })
         };

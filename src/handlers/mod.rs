@@ -36,6 +36,8 @@ use crate::generated::PolicyId;
 use crate::outcome::ProgressReporter;
 use crate::policy_file::PolicyFile;
 use crate::spec::model::Format;
+use crate::sqlite::fault::Fault;
+use crate::sqlite::identity::Opened;
 use crate::store::audit_log::AuditLog;
 use crate::store::reader::Reader;
 use crate::store::{Store, TurnGuard};
@@ -63,6 +65,8 @@ pub struct Core {
     /// The settings as they were at the start. The limits of a call are its surface's: files that are read again may
     /// change them.
     pub settings: Settings,
+    /// The file, to see whether it is still there.
+    opened: Option<Opened>,
     /// The active tools; replaced as a whole when overlays are read again.
     surface: RwLock<Arc<Surface>>,
     /// The workers.
@@ -97,8 +101,13 @@ impl Core {
         session: String,
         audit_log: Option<AuditLog>,
     ) -> Self {
+        let opened = match &store {
+            Some(store) => Some(store.opened().clone()),
+            None => Opened::of(&settings.db, None).ok(),
+        };
         Self {
             settings,
+            opened,
             surface: RwLock::new(Arc::new(surface)),
             pool,
             store,
@@ -111,6 +120,14 @@ impl Core {
             calls: AtomicU64::new(0),
             schema_changes: watch::Sender::new(0),
         }
+    }
+
+    /// Looks whether the file is still the one that was opened.
+    ///
+    /// # Errors
+    /// `FILE_GONE`, with what to do.
+    pub fn check_file(&self) -> Result<(), ToolError> {
+        self.opened.as_ref().map_or(Ok(()), Opened::check)
     }
 
     /// Counts a change to the list of tables and views made through this server.
@@ -288,8 +305,20 @@ impl<'a> Call<'a> {
     /// # Errors
     /// Whatever ended it, in words.
     pub async fn read(&self, work: Work) -> Result<Answer, ToolError> {
+        self.core.check_file()?;
         let attend = LogKeeper { core: self.core, turn: None };
-        self.core.pool.read(work, &self.terms(), &attend).await.map_err(|error| self.explain(error))
+        let terms = self.terms();
+        let may_roll_back = self.core.store.as_ref().filter(|store| store.is_in_rollback_mode());
+        let again = may_roll_back.map(|store| (store, work.clone()));
+        let read = match (self.core.pool.read(work, &terms, &attend).await, again) {
+            // What a dead process left half written a reader may not roll back; the server's own connection does.
+            (Err(JobError::Fault(Fault::CutOff(_))), Some((store, work))) => {
+                store.max_id_of_session(&self.core.session).await?;
+                self.core.pool.read(work, &terms, &attend).await
+            }
+            (read, _) => read,
+        };
+        read.map_err(|error| self.explain(error))
     }
 
     /// Writes the rows that are gathered for the log, as far as that can be done at once.
@@ -326,6 +355,7 @@ impl<'a> Call<'a> {
             turn = store.turn() => turn,
             () = self.cancel.cancelled() => return Err(words::cancelled()),
         };
+        self.core.check_file()?;
         self.note("call", self.number);
         store.flush_audit(Duration::ZERO, Some(&turn)).await;
         Ok(turn)
@@ -346,6 +376,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// In a profile without chain tools there is none.
     pub fn reader(&self) -> Result<&'a Reader, ToolError> {
+        self.core.check_file()?;
         self.core.reader.as_ref().ok_or_else(|| {
             ToolError::new(
                 ErrorCode::Refused,

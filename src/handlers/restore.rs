@@ -51,6 +51,7 @@ async fn entries(call: &Call<'_>) -> Result<Vec<SnapshotEntry>, ToolError> {
         folder: settings.snapshot_dir.clone(),
         busy_timeout: settings.busy_timeout,
     };
+    call.core.check_file()?;
     call.core.pool.snapshots(listing, &call.cancel).await.map_err(|error| call.explain(error))
 }
 

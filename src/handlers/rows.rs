@@ -3,7 +3,7 @@
 use super::{Call, Reply, unexpected_answer};
 use crate::error::ToolError;
 use crate::render::{DatumRows, markdown};
-use crate::results::{RowSet, Truncated, json_value};
+use crate::results::RowSet;
 
 /// A result of rows: data, and a Markdown table with what is missing below it. `most` is the greatest limit
 /// that a call can ask for.
@@ -25,25 +25,9 @@ pub fn reply(call: &Call<'_>, rows: DatumRows, limit: u64, most: u64) -> Result<
     if rows.cells_cut > 0 {
         notes.push(format!("{} cells cut to {} chars", rows.cells_cut, settings.max_cell_chars));
     }
-    let truncated = if rows.bytes_cut {
-        Some(Truncated::MaxOutputBytes)
-    } else if rows.more_rows {
-        Some(Truncated::MaxRows)
-    } else if rows.cells_cut > 0 {
-        Some(Truncated::MaxCellChars)
-    } else {
-        None
-    };
-    let set = RowSet {
-        columns: rows.columns,
-        rows: rows.rows.into_iter().map(|row| row.into_iter().map(json_value).collect()).collect(),
-        row_count: 0,
-        truncated,
-    };
-    let row_count = u64::try_from(set.rows.len()).unwrap_or(u64::MAX);
-    let set = RowSet { row_count, ..set };
+    let set = RowSet::of(rows);
     let table = markdown::table(&set.columns, set.rows.iter().map(Vec::as_slice));
-    structured(&set, format!("{table}\n{}", notes.join("; ")), Some(row_count))
+    structured(&set, format!("{table}\n{}", notes.join("; ")), Some(set.row_count))
 }
 
 /// A reply with data beside its text.

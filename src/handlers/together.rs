@@ -120,6 +120,13 @@ impl Call<'_> {
                 }
                 turn = store.turn() => turn,
             };
+            if let Err(gone) = self.core.check_file() {
+                // Whoever had the turn before may have run it; then the answer is there.
+                if self.core.together.withdraw(number) {
+                    return Err(gone);
+                }
+                continue;
+            }
             store.flush_audit(Duration::ZERO, Some(&turn)).await;
             self.core.run_waiting(&turn).await;
         }

@@ -35,6 +35,18 @@ pub(super) fn owner_and_self(_found: &Metadata) -> Option<(u32, u32)> {
     None
 }
 
+pub(super) fn identity(_found: &Metadata) -> Option<(u64, u64)> {
+    None
+}
+
+pub(super) fn is_lack_of_descriptors(_error: &io::Error) -> bool {
+    false
+}
+
+pub(super) fn is_lack_of_processes(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::OutOfMemory
+}
+
 pub(super) fn open_no_link(path: &Path) -> io::Result<File> {
     if path.symlink_metadata()?.is_symlink() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a link"));

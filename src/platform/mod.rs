@@ -63,6 +63,24 @@ pub fn owner_and_self(found: &Metadata) -> Option<(u32, u32)> {
     system::owner_and_self(found)
 }
 
+/// What tells a file from any other, also after a change of its name: device and inode. None where std has no such thing.
+#[must_use]
+pub fn identity(found: &Metadata) -> Option<(u64, u64)> {
+    system::identity(found)
+}
+
+/// Whether the system lets this process, or all together, open no more files.
+#[must_use]
+pub fn is_lack_of_descriptors(error: &std::io::Error) -> bool {
+    system::is_lack_of_descriptors(error)
+}
+
+/// Whether the system gives this user no more processes, threads or memory.
+#[must_use]
+pub fn is_lack_of_processes(error: &std::io::Error) -> bool {
+    system::is_lack_of_processes(error)
+}
+
 /// Opens a file to read, not what a link points to, and without waiting for what is no file.
 ///
 /// # Errors

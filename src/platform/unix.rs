@@ -40,6 +40,18 @@ pub(super) fn owner_and_self(found: &Metadata) -> Option<(u32, u32)> {
     Some((found.uid(), rustix::process::geteuid().as_raw()))
 }
 
+pub(super) fn identity(found: &Metadata) -> Option<(u64, u64)> {
+    Some((found.dev(), found.ino()))
+}
+
+pub(super) fn is_lack_of_descriptors(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+}
+
+pub(super) fn is_lack_of_processes(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::AGAIN | Errno::NOMEM))
+}
+
 pub(super) fn open_no_link(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))

@@ -367,7 +367,8 @@ fn is_bookkeeping(main: &Action, action: &Action) -> bool {
 }
 
 fn is_log(protected: &Protected, name: &str) -> bool {
-    same(name, "query_log") || protected.views.iter().any(|view| same(view, name))
+    protected.tables.iter().any(|table| same(table, "query_log") && same(table, name))
+        || protected.views.iter().any(|view| same(view, name))
 }
 
 /// `sqlite_master` and its other names.

@@ -97,3 +97,6 @@ pub struct Protected {
     /// Triggers and indexes of those tables.
     pub others: &'static [&'static str],
 }
+
+/// For files in which nothing is the server's.
+pub static NOTHING_PROTECTED: Protected = Protected { tables: &[], views: &[], others: &[] };

@@ -5,6 +5,7 @@
 
 pub mod catalog;
 mod content;
+pub mod db;
 pub mod files;
 pub mod kv;
 pub mod memory;

@@ -52,6 +52,7 @@ pub(super) fn write_cell_within(
         Cell::Integer(value) => write_formatted(out, format_args!("{value}")),
         Cell::Real(value) => write_real(out, value),
         Cell::Blob(bytes) => write_formatted(out, format_args!("<blob {bytes} bytes>")),
+        Cell::Bytes(bytes) => write_formatted(out, format_args!("<blob {} bytes>", bytes.len())),
         Cell::Text(bytes) => {
             let shown = shown(bytes, max_chars);
             left_out = shown.left_out;

@@ -16,24 +16,39 @@ pub enum Datum {
     Real(f64),
     /// TEXT, possibly cut; or what stands for a blob.
     Text(String),
+    /// BLOB, where its bytes are wanted.
+    Blob {
+        /// The bytes, possibly cut.
+        bytes: Vec<u8>,
+        /// Bytes behind them that are left out.
+        left_out: usize,
+    },
 }
+
+/// Bytes of a blob in a result beside its base64 text: `{"base64":"","left_out":}` and a number.
+const AROUND_BLOB: usize = 46;
 
 impl Datum {
     /// The value of a cell, its text cut to `max_chars` characters as `...[+N chars]`, a blob as
-    /// `<blob N bytes>`; and whether it was cut.
+    /// `<blob N bytes>` or cut to what has so many characters as base64; and whether it was cut.
     #[must_use]
     pub fn of(value: Cell<'_>, max_chars: usize) -> (Self, bool) {
         let (datum, left_out) = Self::counted(value, max_chars);
         (datum, left_out > 0)
     }
 
-    /// The same with the number of characters left out.
+    /// The same with the number of characters, or bytes of a blob, left out.
     fn counted(value: Cell<'_>, max_chars: usize) -> (Self, usize) {
         match value {
             Cell::Null => (Self::Null, 0),
             Cell::Integer(number) => (Self::Integer(number), 0),
             Cell::Real(number) => (Self::Real(number), 0),
             Cell::Blob(bytes) => (Self::Text(format!("<blob {bytes} bytes>")), 0),
+            Cell::Bytes(bytes) => {
+                let kept = bytes.get(..max_chars / 4 * 3).unwrap_or(bytes);
+                let left_out = bytes.len() - kept.len();
+                (Self::Blob { bytes: kept.to_vec(), left_out }, left_out)
+            }
             Cell::Text(text) => {
                 let shown = cell::shown(text, max_chars);
                 let mut text = shown.text.into_owned();
@@ -52,6 +67,7 @@ impl Datum {
             Self::Integer(number) => 4 + number.unsigned_abs().checked_ilog10().unwrap_or(0) as usize,
             Self::Real(_) => 24,
             Self::Text(text) => text_width(text),
+            Self::Blob { bytes, .. } => bytes.len().div_ceil(3) * 4 + AROUND_BLOB,
         }
     }
 }
@@ -179,6 +195,12 @@ impl DatumSink {
         if self.full { Flow::Full } else { Flow::Continue }
     }
 
+    /// Bytes that names and rows so far take at most.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Rows so far.
     #[must_use]
     pub fn rows(&self) -> u64 {
@@ -198,9 +220,16 @@ fn share(bytes: usize, columns: usize) -> usize {
     (bytes / columns.max(1)).saturating_sub(24)
 }
 
-/// Leaves of a text what takes at most `bytes`, the mark aside.
+/// Leaves of a text what takes at most `bytes`, the mark aside; of a blob likewise.
 fn shorten(cell: &mut (Datum, usize), bytes: usize) {
     if cell.0.width() <= bytes {
+        return;
+    }
+    if let (Datum::Blob { bytes: kept, left_out }, cut) = cell {
+        let whole = kept.len() + *left_out;
+        kept.truncate(bytes.saturating_sub(AROUND_BLOB) / 4 * 3);
+        *left_out = whole - kept.len();
+        *cut = *left_out;
         return;
     }
     let (Datum::Text(text), left_out) = cell else { return };
@@ -255,6 +284,24 @@ mod tests {
         let kept = text.bytes().take_while(|byte| *byte == b'x').count();
         assert_eq!(*text, format!("{}...[+{} chars]", "x".repeat(kept), 1000 - kept));
         assert!((30..90).contains(&kept), "{text}");
+    }
+
+    #[test]
+    fn a_blob_is_cut_where_its_base64_would_be_too_long() {
+        for (bytes, max_chars, kept) in [(9, 12, 9), (10, 12, 9), (0, 12, 0), (300, 1000, 300)] {
+            let blob = vec![7; bytes];
+            let (datum, cut) = Datum::of(Cell::Bytes(&blob), max_chars);
+            let left_out = bytes - kept;
+            assert_eq!((&datum, cut), (&Datum::Blob { bytes: vec![7; kept], left_out }, left_out > 0));
+            assert!(crate::results::json_value(datum.clone()).to_string().len() <= datum.width());
+        }
+        let mut sink = DatumSink::new(vec!["a".to_owned()], CAPS);
+        sink.cell(Cell::Bytes(&[7; 900]));
+        assert_eq!(sink.end_row(), Flow::Full);
+        let result = sink.finish(false);
+        let Datum::Blob { bytes, left_out } = &result.rows[0][0] else { panic!() };
+        assert_eq!((bytes.len() + left_out, result.cells_cut), (900, 1));
+        assert!((150..300).contains(&bytes.len()), "{}", bytes.len());
     }
 
     #[test]

@@ -38,4 +38,6 @@ pub enum Cell<'a> {
     Text(&'a [u8]),
     /// BLOB; shown by its length alone.
     Blob(usize),
+    /// BLOB, where its bytes are wanted.
+    Bytes(&'a [u8]),
 }

@@ -12,6 +12,7 @@ pub use primitives::*;
 pub use schema::schema_of;
 pub use value::json_value;
 
+use crate::render::{Datum, DatumRows};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -160,12 +161,13 @@ pub struct IndexDetail {
     pub columns: Vec<String>,
 }
 
-/// Of run_query and sample_rows.
+/// Of run_query, sample_rows and db_query.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RowSet {
     /// Column names in order; a name may repeat.
     pub columns: Vec<String>,
-    /// Rows; each an array beside `columns`. Integers beyond 2^53-1, infinities and blobs are strings.
+    /// Rows; each an array beside `columns`. Integers beyond 2^53-1 and infinities are strings, blobs too, but for
+    /// db_query's.
     #[schemars(schema_with = "schema::rows")]
     pub rows: Vec<Vec<Value>>,
     /// Rows in this result.
@@ -173,6 +175,34 @@ pub struct RowSet {
     /// Why something is missing: null, "max_rows", "max_output_bytes" or "max_cell_chars".
     #[schemars(schema_with = "schema::truncated")]
     pub truncated: Option<Truncated>,
+}
+
+impl RowSet {
+    /// Rows that come capped already.
+    #[must_use]
+    pub fn of(rows: DatumRows) -> Self {
+        let truncated = Truncated::of(&rows);
+        let row_count = u64::try_from(rows.rows.len()).unwrap_or(u64::MAX);
+        let rows_of = |row: Vec<Datum>| row.into_iter().map(json_value).collect();
+        let DatumRows { columns, rows, .. } = rows;
+        Self { columns, rows: rows.into_iter().map(rows_of).collect(), row_count, truncated }
+    }
+}
+
+impl Truncated {
+    /// The reason that weighs most, of those there are.
+    #[must_use]
+    pub fn of(rows: &DatumRows) -> Option<Self> {
+        if rows.bytes_cut {
+            Some(Self::MaxOutputBytes)
+        } else if rows.more_rows {
+            Some(Self::MaxRows)
+        } else if rows.cells_cut > 0 {
+            Some(Self::MaxCellChars)
+        } else {
+            None
+        }
+    }
 }
 
 /// Of explain_query.

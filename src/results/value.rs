@@ -1,12 +1,15 @@
 //! SQL values as JSON values that no reader gets wrong. They are cut before they come here.
 
 use crate::render::Datum;
-use serde_json::Value;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
 
 /// The greatest integer that every JSON reader takes exactly: 2^53 - 1 (RFC 8259, section 6).
 const MAX_EXACT: u64 = (1 << 53) - 1;
 
-/// A value as JSON: integers beyond ±(2^53-1) and infinities are strings.
+/// A value as JSON: integers beyond ±(2^53-1) and infinities are strings; the bytes of a blob, where they are wanted,
+/// `{"base64": ...}`, with `left_out` where it is cut.
 #[must_use]
 pub fn json_value(value: Datum) -> Value {
     match value {
@@ -19,6 +22,8 @@ pub fn json_value(value: Datum) -> Value {
             None => Value::from(if number > 0.0 { "Inf" } else { "-Inf" }),
         },
         Datum::Text(text) => Value::from(text),
+        Datum::Blob { bytes, left_out: 0 } => json!({"base64": STANDARD.encode(bytes)}),
+        Datum::Blob { bytes, left_out } => json!({"base64": STANDARD.encode(bytes), "left_out": left_out}),
     }
 }
 
@@ -26,7 +31,6 @@ pub fn json_value(value: Datum) -> Value {
 mod tests {
     use super::*;
     use crate::render::Cell;
-    use serde_json::json;
 
     #[test]
     fn every_value_has_a_json_form_that_reads_back_exactly() {
@@ -40,6 +44,8 @@ mod tests {
             (Cell::Real(f64::INFINITY), json!("Inf")),
             (Cell::Real(f64::NEG_INFINITY), json!("-Inf")),
             (Cell::Blob(3), json!("<blob 3 bytes>")),
+            (Cell::Bytes(b"\0\xff"), json!({"base64": "AP8="})),
+            (Cell::Bytes(b"\0\xff\0\xff"), json!({"base64": "AP8A", "left_out": 1})),
             (Cell::Text(b"\xff\0x"), json!("\u{fffd}\0x")),
             (Cell::Text("žluťoučký".as_bytes()), json!("žluť...[+5 chars]")),
         ] {

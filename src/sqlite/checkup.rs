@@ -8,6 +8,7 @@ use crate::error::StartError;
 use crate::sqlite::copy::{Integrity, integrity};
 use crate::sqlite::readout::{Pace, Readout};
 use crate::sqlite::tables::{self, OBJECTS, SchemaFault, TRIGGERS};
+use crate::sqlite::trim::{self, TrimEvent};
 use crate::sqlite::{diagnose, header, open};
 use rusqlite::{Connection, OptionalExtension};
 use std::path::{Path, PathBuf};
@@ -39,6 +40,8 @@ pub struct Checkup {
     pub schema: Result<Schema, String>,
     /// The log, if there is one.
     pub log: Option<Result<Log, String>>,
+    /// What the chain says of files with old log rows.
+    pub trims: Vec<TrimEvent>,
     /// The verdict over events and checkpoints, if there are such tables.
     pub chain: Option<Result<Verdict, String>>,
     /// Somebody wrote the file while it was read without locks: what was found may be wrong.
@@ -112,6 +115,7 @@ fn look(connection: Connection, wal: bool) -> rusqlite::Result<Checkup> {
         schema.as_ref().is_ok_and(|schema| schema.foreign.is_empty() && is_there(schema))
     };
     let log = has("table query_log").then(|| log(&connection).map_err(said));
+    let trims = if has("table memory_events") { trim::events(&connection) } else { Ok(Vec::new()) };
     let has_chain = has("table memory_events") && has("table memory_checkpoints");
     let chain = has_chain.then(|| chain(connection));
     Ok(Checkup {
@@ -125,6 +129,8 @@ fn look(connection: Connection, wal: bool) -> rusqlite::Result<Checkup> {
         integrity,
         schema,
         log,
+        // What cannot be read is said by the verdict over the chain.
+        trims: trims.unwrap_or_default(),
         chain,
         disturbed: false,
     })

@@ -166,6 +166,27 @@ pub fn sqlite_error(path: &Path, error: &rusqlite::Error) -> StartError {
     StartError::failure(message)
 }
 
+/// What to do about an error of the system's, behind its own words; empty where they say it all.
+#[must_use]
+pub fn io_hint(error: &std::io::Error) -> &'static str {
+    use std::io::ErrorKind;
+    match error.kind() {
+        _ if platform::is_lack_of_descriptors(error) => {
+            "; the system lets the server open no more files: raise `ulimit -n`, or end other programs"
+        }
+        _ if platform::is_lack_of_processes(error) => {
+            "; the system gives the server no more processes or memory: raise `ulimit -u`, or end other programs"
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            "; make room on the disk, or set --snapshot-dir to a folder on another"
+        }
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            "; make it writable, or set --snapshot-dir to a folder that is"
+        }
+        _ => "",
+    }
+}
+
 /// The tool error for what SQLite said while `doing` (`the event was not appended`).
 #[must_use]
 pub fn tool_error(doing: &str, error: &rusqlite::Error) -> ToolError {
@@ -183,6 +204,18 @@ pub fn tool_error(doing: &str, error: &rusqlite::Error) -> ToolError {
         Some(SqliteCode::DiskFull) => {
             (ErrorCode::SqlError, format!("{doing}: the disk is full; free some space and try again"))
         }
+        Some(SqliteCode::SystemIoFailure) => (
+            ErrorCode::SqlError,
+            format!(
+                "{doing}: {error}; the disk reports an error, or a quota or a limit on the size of files is reached: a person must look at it"
+            ),
+        ),
+        Some(SqliteCode::ReadOnly | SqliteCode::CannotOpen) => (
+            ErrorCode::SqlError,
+            format!(
+                "{doing}: {error}; the file, its folder or its journal cannot be written or opened: see whether they are there and writable, whether the disk is full, and whether the server may open more files (`ulimit -n`)"
+            ),
+        ),
         Some(SqliteCode::DatabaseCorrupt | SqliteCode::NotADatabase) => {
             (ErrorCode::Corrupt, format!("{doing}: the database file is damaged ({error})"))
         }

@@ -19,6 +19,8 @@ pub enum Fault {
     Stopped(Stop),
     /// An error with its words.
     Error(ToolError),
+    /// A transaction was cut off, and must be rolled back by a connection that may write; the words for where none can.
+    CutOff(String),
     /// It takes something else than what a person agreed to, and was rolled back.
     OtherToll(Box<Toll>),
     /// `create_view` without `replace` met a view of that name.
@@ -58,8 +60,19 @@ impl Fault {
         if let Some(stop) = watch.stopped() {
             return Self::Stopped(stop);
         }
-        Self::Error(tool_error(error))
+        Self::at_opening(error)
     }
+
+    /// The same before anything could be stopped.
+    #[must_use]
+    pub fn at_opening(error: &rusqlite::Error) -> Self {
+        let said = tool_error(error);
+        if is_cut_off(error) { Self::CutOff(said.message) } else { Self::Error(said) }
+    }
+}
+
+fn is_cut_off(error: &rusqlite::Error) -> bool {
+    matches!(diagnose::extended_code(error), diagnose::READONLY_ROLLBACK | diagnose::READONLY_RECOVERY)
 }
 
 /// SQLite's words for an error, without rusqlite's.
@@ -104,6 +117,14 @@ pub fn tool_error(error: &rusqlite::Error) -> ToolError {
         Some(Primary::DiskFull) => {
             (ErrorCode::SqlError, "; nothing was changed: make room on the disk and try again")
         }
+        Some(Primary::SystemIoFailure) => (
+            ErrorCode::SqlError,
+            "; nothing was changed: the disk reports an error, or a quota or a limit on the size of files is reached, and a person must look at it",
+        ),
+        Some(Primary::ReadOnly) => (
+            ErrorCode::SqlError,
+            "; nothing was changed: the file or its folder cannot be written any more, and a person must make them writable",
+        ),
         _ => (code_of_words(&words), ""),
     };
     ToolError::new(code, format!("{words}{hint}"))
@@ -113,14 +134,14 @@ pub fn tool_error(error: &rusqlite::Error) -> ToolError {
 fn unreadable(error: &rusqlite::Error) -> Option<&'static str> {
     let primary = error.sqlite_error_code();
     match diagnose::extended_code(error) {
-        diagnose::READONLY_ROLLBACK | diagnose::READONLY_RECOVERY => Some(
+        _ if is_cut_off(error) => Some(
             "another program was cut off in the middle of a change, which must be rolled back before anybody can read: a person must open the file once with a program that may write to it",
         ),
         diagnose::READONLY_CANTINIT | diagnose::READONLY_DIRECTORY => Some(
             "the file is in WAL mode and SQLite cannot make `-wal` and `-shm` beside it: a person must make the folder writable, serve a copy, or start with --immutable if nobody writes the file",
         ),
         _ if primary == Some(Primary::CannotOpen) => Some(
-            "the file, or its `-wal` and `-shm`, cannot be opened any more: a person must look whether they are still there and may be read",
+            "the file, or its `-wal` and `-shm`, cannot be opened any more: a person must look whether they are still there and may be read, and whether the disk is full",
         ),
         _ => None,
     }

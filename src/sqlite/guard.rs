@@ -17,7 +17,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::hooks::{AuthContext, Authorization};
 use rusqlite::limits::Limit;
-use rusqlite::{Batch, CachedStatement, Connection, OpenFlags};
+use rusqlite::{Batch, CachedStatement, Connection, MAIN_DB, OpenFlags};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -121,6 +121,11 @@ impl Guarded {
         } else {
             Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?
         };
+        // SQLite opens what it may not write to read only, and would keep to that when the rights are back.
+        if !reads && conn.is_readonly(MAIN_DB)? {
+            let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY);
+            return Err(rusqlite::Error::SqliteFailure(code, Some("it is read-only".to_owned())));
+        }
         restrict(&conn)?;
         let heap = if reads { READ_HEAP_BYTES } else { WRITE_HEAP_BYTES };
         conn.pragma_update(None, "hard_heap_limit", heap)?;
@@ -488,7 +493,7 @@ impl Ears {
                 let action = action_of(context);
                 let of_module =
                     self.approved.as_ref().is_some_and(|judged| judged.while_logging(&self.bounds, &action));
-                if of_module { Authorization::Allow } else { super::may_insert::may_write_audit(context) }
+                if of_module { Authorization::Allow } else { super::ledger_guard::may_write_audit(context) }
             }
             Phase::Compile => {
                 let action = action_of(context);

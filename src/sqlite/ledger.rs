@@ -9,20 +9,18 @@ use crate::audit::AuditRow;
 use crate::chain::{self, GENESIS};
 use crate::error::{ErrorCode, StartError, ToolError};
 use crate::sqlite::checkup::companion;
-use crate::sqlite::may_insert::read_and_insert;
+use crate::sqlite::identity::Opened;
+use crate::sqlite::ledger_guard::Gate;
 use crate::sqlite::trusted::Trust;
 use crate::sqlite::{bootstrap, diagnose, open};
 use rusqlite::config::DbConfig;
+use rusqlite::hooks::AuthContext;
 use rusqlite::{Connection, OptionalExtension};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The longest text of an event or a checkpoint, in bytes.
 pub const MAX_TEXT_BYTES: usize = 1 << 20;
-
-/// Among how many of the newest log rows that of a call is looked for; others write meanwhile.
-const NEWEST_ROWS: i64 = 20_000;
 
 /// What a write added.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,11 +57,10 @@ pub struct LedgerError {
 #[derive(Debug)]
 pub struct Ledger {
     connection: Connection,
-    path: PathBuf,
-    /// Device and inode of the file when it was opened.
-    file: Option<(u64, u64)>,
     /// In WAL mode: the WAL.
     wal: Option<PathBuf>,
+    opened: Opened,
+    gate: Gate,
     power_safe: bool,
     trusted: Option<Trust>,
 }
@@ -82,10 +79,37 @@ impl Ledger {
         // The server's tables have no foreign keys. Somebody else's that point at them (deferred ones are
         // looked up at each insert) are not the log's to enforce.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, false).map_err(start_error)?;
-        connection.authorizer(Some(read_and_insert)).map_err(start_error)?;
+        let gate = Gate::default();
+        let asked = gate.clone();
+        connection
+            .authorizer(Some(move |context: AuthContext<'_>| asked.answer(context)))
+            .map_err(start_error)?;
         let wal = (mode == "wal").then(|| companion(path, "-wal"));
-        let (path, file) = (path.to_path_buf(), identity(path));
-        Ok(Self { connection, path, file, wal, power_safe: true, trusted: None })
+        let opened = Opened::of(path, wal.as_deref()).map_err(|error| {
+            StartError::failure(format!("cannot open the database `{}`: {error}", path.display()))
+        })?;
+        Ok(Self { connection, wal, opened, gate, power_safe: true, trusted: None })
+    }
+
+    /// The authorizer.
+    pub(super) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// For what only reads.
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// For what waits for locks.
+    pub(super) fn connection_mut(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// The file, to see whether it is still there.
+    #[must_use]
+    pub fn opened(&self) -> &Opened {
+        &self.opened
     }
 
     /// The file that commits go into which are not power-safe; none if they all are.
@@ -101,52 +125,11 @@ impl Ledger {
     /// never tears the database.
     ///
     /// # Errors
-    /// The lock was not to be had, or SQLite cannot write.
+    /// The file is gone, the lock was not to be had, or SQLite cannot write.
     pub fn batch(&mut self, wait: Duration, power_safe: bool) -> Result<Batch<'_>, LedgerError> {
+        self.opened.check().map_err(|error| LedgerError { reach: Reach::Batch, error })?;
         self.begin(wait, power_safe).map_err(|error| batch_error("nothing was written", &error))?;
-        Ok(Batch { connection: &self.connection, head: None, open: true })
-    }
-
-    /// The newest audit row of a session, 0 if there is none: how one learns whether a write worker
-    /// that died had committed.
-    ///
-    /// # Errors
-    /// SQLite's.
-    pub fn max_audit_id(&self, session: &str) -> Result<i64, ToolError> {
-        self.connection
-            .prepare_cached("SELECT id FROM query_log WHERE session = ?1 ORDER BY id DESC LIMIT 1")
-            .and_then(|mut statement| statement.query_row([session], |row| row.get(0)).optional())
-            .map(Option::unwrap_or_default)
-            .map_err(|error| diagnose::tool_error("the log cannot be read", &error))
-    }
-
-    /// Whether a call of a session has its row among the newest: how one learns whether a process that died had
-    /// committed. The call's number stands in the row's detail.
-    ///
-    /// # Errors
-    /// SQLite's; then it is not known.
-    pub fn has_row_of(&mut self, session: &str, call: u64, wait: Duration) -> Result<bool, ToolError> {
-        open::wait_for_locks(&mut self.connection, wait)
-            .and_then(|()| {
-                let mut statement = self.connection.prepare_cached(
-                    "SELECT detail FROM query_log WHERE id > (SELECT id FROM query_log ORDER BY id DESC LIMIT 1) - ?2 \
-                     AND session = ?1 ORDER BY id DESC",
-                )?;
-                let mut rows = statement.query((session, NEWEST_ROWS))?;
-                while let Some(row) = rows.next()? {
-                    let detail = row.get_ref(0)?.as_str().unwrap_or_default();
-                    let detail: serde_json::Value = serde_json::from_str(detail).unwrap_or_default();
-                    if detail.get("call").and_then(serde_json::Value::as_u64) == Some(call) {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
-            })
-            .map_err(|error| diagnose::tool_error("the log cannot be read", &error))
-    }
-
-    pub(super) fn connection(&self) -> &Connection {
-        &self.connection
+        Ok(Batch { connection: &self.connection, opened: Some(&self.opened), head: None, open: true })
     }
 
     pub(super) fn trusted(&mut self) -> &mut Option<Trust> {
@@ -155,11 +138,6 @@ impl Ledger {
 
     pub(super) fn is_wal(&self) -> bool {
         self.wal.is_some()
-    }
-
-    /// Whether the file that was opened still stands under its path.
-    pub(super) fn is_still_the_file(&self) -> bool {
-        self.file.is_some() && self.file == identity(&self.path)
     }
 
     fn begin(&mut self, wait: Duration, power_safe: bool) -> rusqlite::Result<()> {
@@ -179,6 +157,7 @@ impl Ledger {
 #[derive(Debug)]
 pub struct Batch<'a> {
     connection: &'a Connection,
+    opened: Option<&'a Opened>,
     /// The chain's end, read under this transaction's lock: other processes append too.
     head: Option<Head>,
     open: bool,
@@ -193,7 +172,12 @@ struct Head {
 impl<'a> Batch<'a> {
     /// A part of a transaction that somebody else began and ends.
     pub(super) fn within(connection: &'a Connection) -> Self {
-        Self { connection, head: None, open: false }
+        Self { connection, opened: None, head: None, open: false }
+    }
+
+    /// For what belongs to the same transaction.
+    pub(super) fn connection(&self) -> &'a Connection {
+        self.connection
     }
 }
 
@@ -274,8 +258,11 @@ impl Batch<'_> {
     /// Makes everything in the batch last.
     ///
     /// # Errors
-    /// SQLite's; then nothing of it was written.
+    /// The file is gone, or SQLite's; then nothing of it was written.
     pub fn commit(mut self) -> Result<(), LedgerError> {
+        if let Some(Err(error)) = self.opened.map(Opened::check) {
+            return Err(LedgerError { reach: Reach::Batch, error });
+        }
         run(self.connection, "COMMIT").map_err(|error| batch_error("nothing was written", &error))?;
         self.open = false;
         Ok(())
@@ -388,11 +375,6 @@ fn newest(connection: &Connection, table: &str) -> rusqlite::Result<Option<(i64,
         Ok((row.get(0)?, hash.map(str::to_owned)))
     };
     statement.query_row([], row).optional()
-}
-
-/// Device and inode. Looking at them opens no descriptor.
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 enum WriteFault {

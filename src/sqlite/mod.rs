@@ -11,17 +11,19 @@
 //! - `names`, [`next_step`]: the stored names behind those that agents give; what to do next, behind SQLite's words
 //! - [`weigh`]: what a statement would do, for people
 //! - [`hiding`], `shown`: what else is hidden where a policy file hides a column; what lists then show
-//! - [`group`]: changes of several calls in one transaction
+//! - [`group`]: changes of several calls in one transaction; [`batch`]: statements of one call in one
 //! - `aftermath`: what a structural statement left behind
 //! - [`program`], `registers`: what a compiled program tells beyond the authorizer
 //! - [`overwrites`], [`seen`], [`toll`], [`text_command`]: what a change overwrites, what it takes, what an
 //!   insert into a full-text table asks for
 //!
 //! The server's own connections, fixed SQL only:
-//! - [`open`], [`diagnose`]: opening, and what is wrong with a file that cannot be served
+//! - [`open`], [`diagnose`], [`identity`]: opening, what is wrong with a file that cannot be served, and whether the
+//!   file is still the one that was opened
 //! - [`tables`], [`bootstrap`], `judge`, [`stored_sql`]: the server's tables: what they must look like, how they come
 //!   to be, what a file has in their place
-//! - [`ledger`], `may_insert`: the writing connection: events, checkpoints, audit rows
+//! - [`ledger`], `ledger_guard`, `ledger_rows`: the writing connection: events, checkpoints, audit rows
+//! - [`trim`]: old audit rows moved into files
 //! - [`readout`], `chain_view`, `rows`: the reading connection: one consistent view of events and checkpoints,
 //!   whatever their rows hold
 //! - `one_moment`: two connections with one view of the file
@@ -34,6 +36,7 @@
 //! Nothing here speaks MCP, knows tools by name, or holds a queue, or a thread that outlives a call.
 
 mod aftermath;
+pub mod batch;
 pub mod bootstrap;
 mod chain_view;
 mod change;
@@ -47,11 +50,13 @@ pub mod guard;
 pub mod header;
 mod heard;
 pub mod hiding;
+pub mod identity;
 pub mod introspect;
 mod judge;
 mod judged;
 pub mod ledger;
-mod may_insert;
+mod ledger_guard;
+mod ledger_rows;
 pub mod music_store;
 mod names;
 pub mod next_step;
@@ -79,6 +84,7 @@ pub mod stored_sql;
 pub mod tables;
 pub mod text_command;
 pub mod toll;
+pub mod trim;
 mod trusted;
 pub mod view;
 pub mod watch;

@@ -5,6 +5,8 @@
 
 use super::fault::Fault;
 use crate::error::{ErrorCode, ToolError};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use rusqlite::Statement;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use serde::{Deserialize, Serialize};
@@ -20,6 +22,8 @@ pub enum BindValue {
     Real(f64),
     /// TEXT.
     Text(String),
+    /// BLOB; given as `{"base64": ...}`.
+    Blob(Vec<u8>),
 }
 
 /// All parameters of a call.
@@ -53,6 +57,7 @@ impl BindValue {
     fn bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
+            Self::Blob(bytes) => bytes.len(),
             _ => size_of::<Self>(),
         }
     }
@@ -65,6 +70,7 @@ impl rusqlite::ToSql for BindValue {
             Self::Integer(value) => ValueRef::Integer(*value),
             Self::Real(value) => ValueRef::Real(*value),
             Self::Text(value) => ValueRef::Text(value.as_bytes()),
+            Self::Blob(value) => ValueRef::Blob(value),
         }))
     }
 }
@@ -216,6 +222,12 @@ fn bind_value(name: &str, value: serde_json::Value) -> Result<BindValue, ToolErr
             } else {
                 Err(unbindable(name, "an integer beyond 64 bits; give it as a string"))
             }
+        }
+        serde_json::Value::Object(object) if object.len() == 1 && object.contains_key("base64") => {
+            let text = object.get("base64").and_then(serde_json::Value::as_str);
+            let bytes = text.and_then(|text| STANDARD.decode(text).ok());
+            let bytes = bytes.ok_or_else(|| unbindable(name, "`base64` with something else than base64"))?;
+            Ok(BindValue::Blob(bytes))
         }
         serde_json::Value::Array(_) | serde_json::Value::Object(_) => {
             Err(unbindable(name, "an array or object; give it as JSON text, for json_each say"))

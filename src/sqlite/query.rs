@@ -35,6 +35,8 @@ pub enum Form {
     Csv,
     /// Values.
     Data,
+    /// Values, and of blobs the bytes.
+    Exact,
 }
 
 /// The rows of a read.
@@ -130,6 +132,7 @@ pub fn must_read(policy: &Policy, compiled: &Compiled<'_>) -> Result<(), Fault> 
 enum Sink {
     Csv(CsvSink),
     Data(DatumSink),
+    Exact(DatumSink),
 }
 
 impl Sink {
@@ -137,6 +140,7 @@ impl Sink {
         match read.form {
             Form::Csv => Self::Csv(CsvSink::new(&columns, read.caps)),
             Form::Data => Self::Data(DatumSink::new(columns, read.caps)),
+            Form::Exact => Self::Exact(DatumSink::new(columns, read.caps)),
         }
     }
 
@@ -149,6 +153,7 @@ impl Sink {
                 }
                 Ok(sink.end_row())
             }
+            Self::Exact(sink) => push_exactly(row, columns, sink),
         }
     }
 
@@ -158,7 +163,9 @@ impl Sink {
                 let rendered = sink.finish(cut);
                 ReadRows::Text(TextResult { text: rendered.text, rows: rendered.rows })
             }
-            Self::Data(sink) => ReadRows::Data(sink.finish(matches!(cut, RowCut::Limit { .. }))),
+            Self::Data(sink) | Self::Exact(sink) => {
+                ReadRows::Data(sink.finish(matches!(cut, RowCut::Limit { .. })))
+            }
         }
     }
 }
@@ -185,6 +192,22 @@ pub fn push_row(row: &rusqlite::Row<'_>, columns: usize, sink: &mut CsvSink) -> 
     sink.begin_row();
     for at in 0..columns {
         sink.cell(cell_of(row.get_ref(at)?));
+    }
+    Ok(sink.end_row())
+}
+
+/// Adds one row as values, the bytes of blobs among them.
+///
+/// # Errors
+/// What SQLite reports while it fetches a column.
+pub(super) fn push_exactly(
+    row: &rusqlite::Row<'_>,
+    columns: usize,
+    sink: &mut DatumSink,
+) -> rusqlite::Result<Flow> {
+    for at in 0..columns {
+        let value = row.get_ref(at)?;
+        sink.cell(if let ValueRef::Blob(bytes) = value { Cell::Bytes(bytes) } else { cell_of(value) });
     }
     Ok(sink.end_row())
 }

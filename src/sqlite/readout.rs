@@ -9,6 +9,7 @@ use crate::chain::resume::{ResumeEvent, ResumeText};
 use crate::chain::{SoundPrefix, Tally, Verdict};
 use crate::error::{ErrorCode, StartError, ToolError};
 use crate::render::{Caps, Flow};
+use crate::sqlite::identity::Opened;
 use crate::sqlite::rows::cell;
 use crate::sqlite::{diagnose, open, tables};
 use rusqlite::Connection;
@@ -79,6 +80,7 @@ impl Known {
 #[derive(Debug)]
 pub struct Readout {
     connection: Connection,
+    opened: Option<Opened>,
 }
 
 impl Readout {
@@ -88,7 +90,9 @@ impl Readout {
     /// Exit status 1: the file cannot be read.
     pub fn open(path: &Path, busy_timeout: Duration) -> Result<Self, StartError> {
         let connection = open::for_reading(path, busy_timeout)?;
-        Self::over(connection).map_err(|error| diagnose::sqlite_error(path, &error))
+        let opened = Opened::of(path, None).ok();
+        let readout = Self::over(connection).map_err(|error| diagnose::sqlite_error(path, &error))?;
+        Ok(Self { opened, ..readout })
     }
 
     /// Reads over a connection that is open already, and keeps it to reading.
@@ -97,7 +101,7 @@ impl Readout {
     /// SQLite's.
     pub(super) fn over(mut connection: Connection) -> rusqlite::Result<Self> {
         connection.authorizer(Some(only_reading))?;
-        Ok(Self { connection })
+        Ok(Self { connection, opened: None })
     }
 
     /// Checks every event and every checkpoint, with a second connection on two threads. Also says what a later
@@ -145,6 +149,9 @@ impl Readout {
         beside: Option<&mut Self>,
         read: impl FnOnce(&View<'_>, Option<&mut Connection>) -> Result<T, ReadFault>,
     ) -> Result<T, ToolError> {
+        if let Some(opened) = &self.opened {
+            opened.look()?;
+        }
         let mut beside = beside.map(|beside| &mut beside.connection);
         let result = self
             .begin(beside.as_deref())

@@ -4,6 +4,7 @@
 //! other profiles.
 
 use crate::error::{ErrorCode, StartError, ToolError};
+use crate::platform::sync_names;
 use crate::sqlite::{fault, open};
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
@@ -27,6 +28,23 @@ pub fn writer(path: &Path, steps: Steps) -> Result<Connection, ToolError> {
     // Statements are few and fixed; all of them stay prepared.
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
+}
+
+/// Makes an empty file for an agent's own tables, in WAL mode; whole or not at all.
+///
+/// # Errors
+/// As [`writer`].
+pub fn empty(path: &Path) -> Result<(), ToolError> {
+    let temporary = path.with_extension("new");
+    // Left by a server that was killed over it.
+    let _ = std::fs::remove_file(&temporary);
+    open::for_server(&temporary, BUSY).map(drop).map_err(started)?;
+    let named = std::fs::rename(&temporary, path).and_then(|()| sync_names(path.parent().unwrap_or(path)));
+    named.map_err(|error| {
+        let words =
+            format!("cannot make `{}`: {error}; a person must look at the data folder", path.display());
+        ToolError::new(ErrorCode::SqlError, words)
+    })
 }
 
 /// Opens a file that [`writer`] has made, to read.

@@ -40,7 +40,7 @@ impl Ledger {
     /// Remembers what a full verification has found, if nobody else has written since `version` was asked for,
     /// which was before it began.
     pub fn trust(&mut self, version: i64, known: Known) {
-        let same_file = self.is_still_the_file();
+        let same_file = self.opened().is_certainly_there();
         let connection = self.connection();
         // The verification read over another connection: its head must be ours, too.
         let stored = connection.prepare_cached("SELECT hash FROM memory_events WHERE id = ?1").and_then(

@@ -8,6 +8,7 @@ pub use super::change::{Change, Changed, Moments};
 use super::change::{Counted, Done, Retry, not_here};
 use super::fault::Fault;
 use super::guard::{Compiled, Guarded, Judged};
+use super::identity::Opened;
 use super::ledger::insert_audit;
 use super::overwrites::{Counts, Ran, Scope, committed_view};
 use super::params::Params;
@@ -30,6 +31,7 @@ pub struct Writer {
     guarded: Guarded,
     seen: Seen,
     path: PathBuf,
+    opened: Option<Opened>,
     committed: Option<Connection>,
 }
 
@@ -41,7 +43,8 @@ impl Writer {
     pub fn new(mut guarded: Guarded, path: PathBuf) -> rusqlite::Result<Self> {
         let seen = Seen::default();
         seen.install(guarded.trusted_mut())?;
-        Ok(Self { guarded, seen, path, committed: None })
+        let opened = Opened::of(&path, None).ok();
+        Ok(Self { guarded, seen, path, opened, committed: None })
     }
 
     /// The guarded connection.
@@ -249,18 +252,33 @@ impl Writer {
             }
         };
         drop(running);
+        let (rows, last_insert_rowid) = self.counts(&compiled.judged, rowid_before);
         let facts = &compiled.judged.facts;
         let structural = facts.structural.clone();
-        let rows = if structural.is_some() || facts.nothing { 0 } else { conn.changes() };
+        let returning = sink.map(|sink| sink.finish(cut).text);
+        Ok(Changed { rows, last_insert_rowid, structural, nothing: facts.nothing, returning })
+    }
+
+    /// Rows that the statement has changed, and the rowid of the last that it inserted itself. What was seen must have
+    /// been forgotten before it ran.
+    pub(super) fn counts(&self, judged: &Judged, rowid_before: i64) -> (u64, Option<i64>) {
+        let (facts, conn) = (&judged.facts, self.guarded.trusted());
+        if facts.structural.is_some() {
+            return (0, None);
+        }
+        let rows = if facts.nothing { 0 } else { conn.changes() };
         let rowid = conn.last_insert_rowid();
         // Rows that only triggers inserted have no part in it, nor has a command to a full-text table,
         // which leaves 0.
         let inserted =
             facts.inserted.intersection(&facts.direct).any(|table| self.seen.of(table).inserts > 0);
         let is_new = inserted || (rowid != rowid_before && rowid != 0 && !facts.inserted.is_empty());
-        let last_insert_rowid = (structural.is_none() && is_new).then_some(rowid);
-        let returning = sink.map(|sink| sink.finish(cut).text);
-        Ok(Changed { rows, last_insert_rowid, structural, nothing: facts.nothing, returning })
+        (rows, is_new.then_some(rowid))
+    }
+
+    /// Forgets what was seen of the statements before.
+    pub(super) fn forget_seen(&self) {
+        self.seen.reset();
     }
 
     /// Inserts the audit row, within the transaction of the change.
@@ -304,6 +322,9 @@ impl Writer {
     }
 
     pub(super) fn commit(&self) -> Result<(), Fault> {
+        if let Some(opened) = &self.opened {
+            opened.look()?;
+        }
         let result = self.guarded.trusted().prepare_cached("COMMIT").and_then(|mut s| s.execute([]));
         self.guarded.watch().waited();
         result.map(|_| ()).map_err(|e| self.fault(&e))

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
+    /// Tables, by SQL.
+    Db,
     /// A tree of files.
     Fs,
     /// Queues of jobs.
@@ -25,12 +27,14 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: &'static [Kind] = &[Self::Fs, Self::Queue, Self::Memory, Self::Kv, Self::Storage];
+    pub const ALL: &'static [Kind] =
+        &[Self::Db, Self::Fs, Self::Queue, Self::Memory, Self::Kv, Self::Storage];
 
     /// Its name: `kv`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::Db => "db",
             Self::Fs => "fs",
             Self::Queue => "queue",
             Self::Memory => "memory",

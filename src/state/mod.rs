@@ -8,12 +8,13 @@
 //!
 //! - `catalog`: groups and their primitives; `store`: from a primitive to its trait
 //! - `kv`: keys and values; `queue`: jobs, leased and fenced; `memory`: texts to be recalled;
-//!   `files`: a tree; `objects`: values with a type, by key; `blobs`: large contents of both
+//!   `files`: a tree; `objects`: values with a type, by key; `blobs`: large contents of both; `db`: tables of an agent's own
 //! - `clock`: the time, which tests turn by hand; `duration`: lengths of time as agents write them
 
 pub mod blobs;
 pub mod catalog;
 pub mod clock;
+pub mod db;
 pub mod duration;
 pub mod files;
 pub mod kv;

@@ -2,6 +2,7 @@
 
 use super::Outcome;
 use super::catalog::{Catalog, Primitive};
+use super::db::Db;
 use super::files::Files;
 use super::kv::Kv;
 use super::memory::Memory;
@@ -30,6 +31,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// A storage primitive.
     async fn objects(&self, primitive: &Primitive) -> Outcome<Arc<dyn Objects>>;
+
+    /// A db primitive.
+    async fn db(&self, primitive: &Primitive) -> Outcome<Arc<dyn Db>>;
 
     /// Writes what is still queued and closes everything. Nothing works afterwards.
     async fn close(&self);

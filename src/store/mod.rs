@@ -16,19 +16,24 @@ pub mod audit_log;
 pub mod queue;
 pub mod reader;
 mod settling;
+mod trimming;
 mod trusted;
 mod writer;
 
-use crate::audit::AuditRow;
+use crate::audit::{AuditRow, Keep};
 use crate::error::{ErrorCode, StartError, ToolError};
+use crate::sqlite::identity::Opened;
 pub use crate::sqlite::ledger::Appended;
 use crate::sqlite::ledger::{Ledger, MAX_TEXT_BYTES};
+use crate::sqlite::trim::RESERVED;
 use queue::{Append, AuditMaker, Job, Queue, Text};
 use settling::Settling;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, Notify, OwnedMutexGuard, oneshot};
+use trimming::TrimOrder;
 use writer::{Message, Writer};
 
 /// How long an audit row may wait for others to share its commit with.
@@ -48,6 +53,8 @@ pub struct StoreSettings {
     pub session: String,
     /// How long a write waits for another process's lock.
     pub busy_timeout: Duration,
+    /// How much of the log stays in the database; none is all.
+    pub keep: Option<Keep>,
 }
 
 /// The turn to write: while it is held, nothing else of this server writes to the file.
@@ -60,8 +67,11 @@ pub struct Store {
     shared: Arc<Shared>,
     gatherer: tokio::task::JoinHandle<()>,
     settler: tokio::task::JoinHandle<()>,
+    trimmer: Option<tokio::task::JoinHandle<()>>,
     session: String,
     busy_timeout: Duration,
+    opened: Opened,
+    in_rollback_mode: bool,
 }
 
 #[derive(Debug)]
@@ -70,6 +80,8 @@ struct Shared {
     turn: Arc<Mutex<()>>,
     writer: Writer,
     wake: Notify,
+    /// Set when the server ends: what can wait for the next start does.
+    stopping: Arc<AtomicBool>,
 }
 
 impl Store {
@@ -80,14 +92,48 @@ impl Store {
     /// Exit status 1: the file cannot be served.
     pub fn open(settings: StoreSettings) -> Result<Self, StartError> {
         let ledger = Ledger::open(&settings.path, settings.busy_timeout)?;
+        let opened = ledger.opened().clone();
+        let in_rollback_mode = ledger.unsynced().is_none();
         let queue = Arc::new(Queue::default());
         let settling = Arc::new(Settling::new(ledger.unsynced()));
         let writer =
             Writer::start(ledger, Arc::clone(&queue), settings.session.clone(), Arc::clone(&settling))?;
-        let shared = Arc::new(Shared { queue, turn: Arc::default(), writer, wake: Notify::new() });
+        let shared = Arc::new(Shared {
+            queue,
+            turn: Arc::default(),
+            writer,
+            wake: Notify::new(),
+            stopping: Arc::default(),
+        });
         let gatherer = tokio::spawn(gather(Arc::clone(&shared)));
         let settler = tokio::spawn(settling::settle(settling));
-        Ok(Self { shared, gatherer, settler, session: settings.session, busy_timeout: settings.busy_timeout })
+        let trimmer = settings.keep.map(|keep| {
+            let order =
+                TrimOrder { keep, database: settings.path.clone(), stopping: Arc::clone(&shared.stopping) };
+            tokio::spawn(trimming::trim_now_and_then(Arc::clone(&shared), order))
+        });
+        Ok(Self {
+            shared,
+            gatherer,
+            settler,
+            trimmer,
+            session: settings.session,
+            busy_timeout: settings.busy_timeout,
+            opened,
+            in_rollback_mode,
+        })
+    }
+
+    /// The file, to see whether it is still there.
+    #[must_use]
+    pub fn opened(&self) -> &Opened {
+        &self.opened
+    }
+
+    /// Whether the file is not in WAL mode, so that what was cut off must be rolled back before anybody can read.
+    #[must_use]
+    pub fn is_in_rollback_mode(&self) -> bool {
+        self.in_rollback_mode
     }
 
     /// The id of this server run.
@@ -139,6 +185,11 @@ impl Store {
         check_text("content", content)?;
         let kind = kind.unwrap_or("note");
         check_text("kind", kind)?;
+        if kind.starts_with(RESERVED) {
+            return Err(ToolError::arguments(format!(
+                "`kind` must not begin with `{RESERVED}`: such events are the server's own; choose another"
+            )));
+        }
         let text = Text::Event { kind: kind.to_owned(), content: content.to_owned() };
         self.append(text, Box::new(audit)).await
     }
@@ -181,8 +232,7 @@ impl Store {
     /// Writes what waits, closes the connection and stops, by `deadline`. Rows that cannot be written go to
     /// stderr, a line each.
     pub async fn shutdown(&self, deadline: Instant) {
-        self.gatherer.abort();
-        self.settler.abort();
+        self.end_tasks();
         let left = || deadline.saturating_duration_since(Instant::now());
         let turn = tokio::time::timeout(left() / 2, Arc::clone(&self.shared.turn).lock_owned()).await;
         // Without the turn a worker still writes; the lock may yet come free while we wait for it.
@@ -192,6 +242,15 @@ impl Store {
         self.shared.writer.send(Message::Stop { closed: Some(closed) });
         // A WAL that takes longer to be taken in stays for the next start; nothing is lost by that.
         let _ = tokio::time::timeout(left(), gone).await;
+    }
+
+    fn end_tasks(&self) {
+        self.shared.stopping.store(true, Ordering::Release);
+        self.gatherer.abort();
+        self.settler.abort();
+        if let Some(trimmer) = &self.trimmer {
+            trimmer.abort();
+        }
     }
 
     async fn append(&self, text: Text, audit: AuditMaker) -> Result<Appended, ToolError> {
@@ -212,8 +271,7 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        self.gatherer.abort();
-        self.settler.abort();
+        self.end_tasks();
         self.shared.writer.send(Message::Drain {
             appends: true,
             turn: None,

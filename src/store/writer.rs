@@ -5,10 +5,12 @@
 use super::queue::{Append, Job, Queue, Text, report};
 use super::reader::Reading;
 use super::settling::Settling;
+use super::trimming::TrimOrder;
 use crate::audit::AuditRow;
 use crate::error::{StartError, ToolError};
 use crate::sqlite::ledger::{Appended, Batch, Ledger, LedgerError, Reach};
 use crate::sqlite::readout::{Known, Pace, ResumeChoice};
+use crate::sqlite::trim::Trimmed;
 use std::collections::VecDeque;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -43,6 +45,13 @@ pub(super) enum Message {
         choice: ResumeChoice,
         reading: Reading,
         reply: oneshot::Sender<Result<Option<String>, ToolError>>,
+    },
+    /// Move old audit rows into a file.
+    Trim {
+        order: TrimOrder,
+        /// Given back when it is done.
+        turn: OwnedMutexGuard<()>,
+        reply: oneshot::Sender<Result<Option<Trimmed>, ToolError>>,
     },
     /// Close the connection and end.
     Stop {
@@ -121,6 +130,11 @@ fn serve(
             }
             Message::HasRow { call, wait, reply } => {
                 let _ = reply.send(ledger.has_row_of(session, call, wait));
+            }
+            Message::Trim { order, turn, reply } => {
+                let trimmed = order.run(&mut ledger, session);
+                drop(turn);
+                let _ = reply.send(trimmed);
             }
             Message::Stop { closed } => {
                 // The last connection to close takes the WAL into the file and removes it. Another server may stay.

@@ -38,9 +38,10 @@ pub(super) struct Inbox {
 }
 
 impl Worker {
-    /// Starts one whose temporary files go into this folder; without one it has none.
-    pub(super) fn spawn(temporary: Option<&Path>) -> io::Result<Self> {
-        let mut command = worker_command("worker", temporary)?;
+    /// Starts one of this program, or of another one, whose temporary files go into this folder; without one it has
+    /// none.
+    pub(super) fn spawn(program: Option<&Path>, temporary: Option<&Path>) -> io::Result<Self> {
+        let mut command = worker_command(program, "worker", temporary)?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).kill_on_drop(true);
         let mut child = command.spawn()?;
         let gone = || io::Error::other("the worker has no pipe");
@@ -99,15 +100,22 @@ fn to_io(error: FrameError) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
-/// A command that runs this same program, in a process group of its own (a terminal's Ctrl-C is for the
+/// A command that runs this same program, or the one given, in a process group of its own (a terminal's Ctrl-C is for the
 /// server) and without the server's environment.
 ///
 /// # Errors
 /// When the program's own file cannot be found.
-fn worker_command(subcommand: impl AsRef<OsStr>, temporary: Option<&Path>) -> io::Result<Command> {
-    // On Linux this is the running program even if its file was replaced meanwhile.
-    let program =
-        if cfg!(target_os = "linux") { PathBuf::from("/proc/self/exe") } else { std::env::current_exe()? };
+fn worker_command(
+    program: Option<&Path>,
+    subcommand: impl AsRef<OsStr>,
+    temporary: Option<&Path>,
+) -> io::Result<Command> {
+    let program = match program {
+        Some(program) => program.to_path_buf(),
+        // On Linux this is the running program even if its file was replaced meanwhile.
+        None if cfg!(target_os = "linux") => PathBuf::from("/proc/self/exe"),
+        None => std::env::current_exe()?,
+    };
     let mut command = std::process::Command::new(program);
     command.arg(subcommand).env_clear();
     command.envs(ALLOCATOR_ENVIRONMENT.iter().copied());

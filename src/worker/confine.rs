@@ -74,6 +74,7 @@ pub(super) fn for_listing(listing: &Listing) -> Confined {
 /// worker itself, has it open.
 fn writes(real: &Path) -> Reach {
     let mut reach = temporary(WORKER_MEMORY);
+    make_companions(real);
     match in_wal_mode(real) {
         Some(companions) => {
             reach.read.push(beside(real, "-journal"));
@@ -93,10 +94,7 @@ fn reads(real: &Path, immutable: bool) -> Reach {
         reach.read.push(real.to_path_buf());
         return reach;
     }
-    if header::read(real).ok().flatten().is_some_and(|header| header.wal) && in_wal_mode(real).is_none() {
-        // SQLite would make them for a reader, too.
-        let _ = open::make_companions(real, COMPANIONS_WAIT);
-    }
+    make_companions(real);
     match in_wal_mode(real) {
         Some([wal, shm]) => {
             reach.read.extend([beside(real, "-journal"), wal, real.to_path_buf()]);
@@ -106,6 +104,13 @@ fn reads(real: &Path, immutable: bool) -> Reach {
         None => reach.read.extend(real.parent().map(Path::to_path_buf)),
     }
     reach
+}
+
+/// Makes the `-wal` and `-shm` of a file in WAL mode that lacks them, as SQLite would even for a reader.
+fn make_companions(real: &Path) {
+    if header::read(real).ok().flatten().is_some_and(|header| header.wal) && in_wal_mode(real).is_none() {
+        let _ = open::make_companions(real, COMPANIONS_WAIT);
+    }
 }
 
 fn copies(database: &Path, snapshots: &Path) -> Reach {

@@ -8,6 +8,7 @@ use super::pool::{COMMIT_GRACE, JobError, Pool};
 use super::protocol::{FromWorker, Order};
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
+use crate::sqlite::diagnose::io_hint;
 use crate::sqlite::restore::{Listing, RestoreRequest, Restored, SnapshotEntry};
 use crate::sqlite::watch::Stop;
 use std::path::Path;
@@ -33,8 +34,10 @@ impl Pool {
         cancel: &CancellationToken,
     ) -> Result<SnapshotDone, ToolError> {
         let failed = |words: String| ToolError::new(ErrorCode::SnapshotFailed, words);
-        let mut worker =
-            self.nursery.spawn().map_err(|error| failed(format!("a worker cannot be started: {error}")))?;
+        let mut worker = self
+            .nursery
+            .spawn()
+            .map_err(|error| failed(format!("a worker cannot be started: {error}{}", io_hint(&error))))?;
         let order = Order::Snapshot(request);
         let made = worker.order(&order);
         // Dropping the worker kills it; what it leaves has a temporary name and is swept later.
@@ -66,7 +69,10 @@ impl Pool {
         cancel: &CancellationToken,
     ) -> Result<Restored, JobError> {
         let lost = |words: String| JobError::Lost(format!("the process that restores {words}"));
-        let mut worker = self.nursery.spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
+        let mut worker = self
+            .nursery
+            .spawn()
+            .map_err(|error| lost(format!("cannot be started: {error}{}", io_hint(&error))))?;
         let order = Order::Restore(Box::new(request));
         let first = tokio::select! {
             biased;
@@ -113,7 +119,10 @@ impl Pool {
         cancel: &CancellationToken,
     ) -> Result<Vec<SnapshotEntry>, JobError> {
         let lost = |words: String| JobError::Lost(format!("the process that looks at snapshots {words}"));
-        let mut worker = self.nursery.spawn().map_err(|error| lost(format!("cannot be started: {error}")))?;
+        let mut worker = self
+            .nursery
+            .spawn()
+            .map_err(|error| lost(format!("cannot be started: {error}{}", io_hint(&error))))?;
         let order = Order::Snapshots(listing);
         let message = tokio::select! {
             message = worker.order(&order) => message,

@@ -7,19 +7,22 @@ use super::child::Worker;
 use super::temp_folder::TempFolder;
 use crate::sandbox::Confined;
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Once, OnceLock};
 
 /// What the workers of one server have in common.
 #[derive(Debug)]
 pub(super) struct Nursery {
+    /// The program that a worker is; this one where it is left out.
+    program: Option<PathBuf>,
     /// Made with the first worker; none if it could not be.
     temporary: OnceLock<Option<TempFolder>>,
     lacks_said: Once,
 }
 
 impl Nursery {
-    pub(super) fn new() -> Self {
-        Self { temporary: OnceLock::new(), lacks_said: Once::new() }
+    pub(super) fn of(program: Option<PathBuf>) -> Self {
+        Self { program, temporary: OnceLock::new(), lacks_said: Once::new() }
     }
 
     /// Starts a worker.
@@ -33,7 +36,7 @@ impl Nursery {
             }
             made.ok()
         });
-        Worker::spawn(temporary.as_ref().map(TempFolder::path))
+        Worker::spawn(self.program.as_deref(), temporary.as_ref().map(TempFolder::path))
     }
 
     /// Says what a worker lacks, once for a server, and only where something can be done about it: a system without a

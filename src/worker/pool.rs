@@ -10,15 +10,15 @@ use super::protocol::{Answer, FromWorker, Job, Order, Setup, ToWorker, Work};
 use super::unsent::Unsent;
 use crate::error::ErrorCode;
 use crate::policy::Narrowing;
+use crate::sqlite::diagnose::io_hint;
 use crate::sqlite::fault::Fault;
 use crate::sqlite::watch::Stop;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Mutex as StdMutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -66,13 +66,47 @@ pub struct Pool {
     pub(super) path: PathBuf,
     pub(super) busy_timeout: Duration,
     immutable: bool,
+    has_own_tables: bool,
     narrowed: Narrowed,
     numbers: AtomicU64,
     places: Semaphore,
+    /// Jobs that run at once, over all databases that share a yard; none for one database alone.
+    room: Option<Arc<Semaphore>>,
     idle: StdMutex<Vec<Worker>>,
     writer: Mutex<Option<Worker>>,
     pub(super) closing: CancellationToken,
-    pub(super) nursery: Nursery,
+    pub(super) nursery: Arc<Nursery>,
+}
+
+/// What the workers of many databases share: a place for temporary files, a bound on how many run, and what the user's
+/// policy file takes away.
+pub struct Yard {
+    busy_timeout: Duration,
+    narrowing: Narrowing,
+    room: Arc<Semaphore>,
+    nursery: Arc<Nursery>,
+}
+
+impl Yard {
+    /// A yard in which at most `jobs` run at once. A worker is `program`, or this program where it is left out.
+    #[must_use]
+    pub fn new(jobs: usize, busy_timeout: Duration, narrowing: Narrowing, program: Option<PathBuf>) -> Self {
+        let (room, nursery) = (Arc::new(Semaphore::new(jobs)), Arc::new(Nursery::of(program)));
+        Self { busy_timeout, narrowing, room, nursery }
+    }
+
+    /// The workers of one more database, in which nothing is the server's.
+    #[must_use]
+    pub fn pool(&self, path: PathBuf) -> Pool {
+        let pool = Pool {
+            has_own_tables: false,
+            room: Some(Arc::clone(&self.room)),
+            nursery: Arc::clone(&self.nursery),
+            ..Pool::new(path, self.busy_timeout, false)
+        };
+        pool.narrowed.set(self.narrowing.clone());
+        pool
+    }
 }
 
 /// The terms of one job.
@@ -94,13 +128,27 @@ impl Pool {
             path,
             busy_timeout,
             immutable,
+            has_own_tables: true,
             narrowed: Narrowed::default(),
             numbers: AtomicU64::new(1),
             places: Semaphore::new(READERS),
+            room: None,
             idle: StdMutex::default(),
             writer: Mutex::new(None),
             closing: CancellationToken::new(),
-            nursery: Nursery::new(),
+            nursery: Arc::new(Nursery::of(None)),
+        }
+    }
+
+    /// Waits until another job may run.
+    async fn room(&self, terms: &Terms) -> Result<Option<OwnedSemaphorePermit>, JobError> {
+        let Some(room) = &self.room else { return Ok(None) };
+        tokio::select! {
+            place = Arc::clone(room).acquire_owned() => {
+                place.map(Some).map_err(|_| Fault::Stopped(Stop::Cancelled).into())
+            }
+            () = terms.cancel.cancelled() => Err(Fault::Stopped(Stop::Cancelled).into()),
+            () = self.closing.cancelled() => Err(Fault::Stopped(Stop::Cancelled).into()),
         }
     }
 
@@ -126,6 +174,7 @@ impl Pool {
             () = self.closing.cancelled() => return Err(Fault::Stopped(Stop::Cancelled).into()),
         };
         let _place = place.map_err(|_| JobError::Fault(Fault::Stopped(Stop::Cancelled)))?;
+        let _room = self.room(terms).await?;
         let free = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut worker = match free.and_then(|worker| self.usable(worker)) {
             Some(worker) => worker,
@@ -144,6 +193,7 @@ impl Pool {
     /// The worker's fault, a kill, a lost worker.
     pub async fn write(&self, work: Work, terms: &Terms, attend: &impl Attend) -> Result<Answer, JobError> {
         let mut slot = self.writer.lock().await;
+        let _room = self.room(terms).await?;
         let mut worker = match slot.take().and_then(|worker| self.usable(worker)) {
             Some(worker) => worker,
             None => self.start(true).await?,
@@ -172,16 +222,16 @@ impl Pool {
     }
 
     async fn start(&self, writes: bool) -> Result<Worker, JobError> {
-        let mut worker = self
-            .nursery
-            .spawn()
-            .map_err(|error| JobError::Lost(format!("a worker cannot be started: {error}")))?;
+        let mut worker = self.nursery.spawn().map_err(|error| {
+            JobError::Lost(format!("a worker cannot be started: {error}{}", io_hint(&error)))
+        })?;
         let told = self.narrowed.tell();
         worker.narrowing_changes = told.changes;
         let setup = Setup {
             path: self.path.clone(),
             writes,
             immutable: self.immutable,
+            has_own_tables: self.has_own_tables,
             busy_timeout_ms: u64::try_from(self.busy_timeout.as_millis()).unwrap_or(u64::MAX),
             tells_notes: told.tells_notes,
             narrowing: told.narrowing,
@@ -192,10 +242,11 @@ impl Pool {
                 self.nursery.note(&confined);
                 Ok(worker)
             }
-            Ok(Ok(Some(FromWorker::Ready(Err(error))))) => {
+            Ok(Ok(Some(FromWorker::Ready(Err(Fault::Error(error)))))) => {
                 let words = format!("a worker cannot open the database: {}", error.message);
                 Err(JobError::Fault(Fault::error(error.code, words)))
             }
+            Ok(Ok(Some(FromWorker::Ready(Err(fault))))) => Err(JobError::Fault(fault)),
             Ok(Ok(_)) => Err(JobError::Lost("a worker ended while it started".to_owned())),
             Ok(Err(error)) => Err(JobError::Lost(format!("a worker ended while it started: {error}"))),
             Err(_) => Err(JobError::Lost("a worker did not start in time".to_owned())),

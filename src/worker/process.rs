@@ -10,7 +10,7 @@ use super::frames::Frames;
 use super::protocol::{Answer, FromWorker, Grouped, Job, Order, Setup, ToWorker, Work};
 use crate::audit::AuditRow;
 use crate::generated::{POLICIES, PROTECTED};
-use crate::policy::{ConnectionKind, Policy};
+use crate::policy::{ConnectionKind, NOTHING_PROTECTED, Policy};
 use crate::render::Caps;
 use crate::sandbox;
 use crate::sqlite::fault::Fault;
@@ -76,7 +76,7 @@ fn run_jobs(pipe: &Pipe, setup: &Setup) -> io::Result<()> {
     let mut bench = match Bench::open(setup, watch) {
         Ok(bench) => bench,
         Err(error) => {
-            return pipe.send(&FromWorker::Ready(Err(crate::sqlite::fault::tool_error(&error))));
+            return pipe.send(&FromWorker::Ready(Err(Fault::at_opening(&error))));
         }
     };
     pipe.send(&FromWorker::Ready(Ok(confined)))?;
@@ -118,12 +118,13 @@ enum Bench {
 
 impl Bench {
     fn open(setup: &Setup, watch: Watch) -> rusqlite::Result<Self> {
+        let protected = if setup.has_own_tables { &PROTECTED } else { &NOTHING_PROTECTED };
         if setup.writes {
-            let guarded = Guarded::open(&setup.path, ConnectionKind::ReadWrite, false, &PROTECTED, watch)?
+            let guarded = Guarded::open(&setup.path, ConnectionKind::ReadWrite, false, protected, watch)?
                 .narrowed(setup.narrowing.clone());
             Writer::new(guarded, setup.path.clone()).map(|writer| Self::Writes(Box::new(writer)))
         } else {
-            Guarded::open(&setup.path, ConnectionKind::ReadOnly, setup.immutable, &PROTECTED, watch)
+            Guarded::open(&setup.path, ConnectionKind::ReadOnly, setup.immutable, protected, watch)
                 .map(|guarded| Self::Reads(Box::new(guarded.narrowed(setup.narrowing.clone()))))
         }
     }
@@ -208,6 +209,9 @@ impl Bench {
             Work::Group(group) => {
                 let changes: Vec<Change<'_>> = group.iter().map(change_of).collect();
                 self.writer()?.run_group(policy, &changes, &mut moments).map(Answer::Group)
+            }
+            Work::Batch(batch) => {
+                Ok(Answer::Executed(self.writer()?.run_batch(policy, &batch, &mut moments)))
             }
             Work::CreateView { name, select_sql, description, replace, audit } => {
                 let view = NewView {

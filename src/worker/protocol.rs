@@ -11,6 +11,7 @@ use crate::render::{Caps, DatumRows};
 use crate::results::PlanStep;
 use crate::sandbox::Confined;
 use crate::sandbox::attempt::{Attempt, Ground};
+use crate::sqlite::batch::{Batch, Executed, Failed};
 use crate::sqlite::compile::Compilation;
 use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
 use crate::sqlite::fault::Fault;
@@ -55,6 +56,8 @@ pub struct Setup {
     pub writes: bool,
     /// Whether nobody writes the file, so that no lock is needed.
     pub immutable: bool,
+    /// Whether tables of the server's own stand in it, which nobody else may change.
+    pub has_own_tables: bool,
     /// Milliseconds to wait for another process's lock.
     pub busy_timeout_ms: u64,
     /// What the user's policy file takes away.
@@ -84,7 +87,7 @@ pub enum ToWorker {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FromWorker {
     /// The file is open, and the worker confined so far; or why it is not.
-    Ready(Result<Confined, ToolError>),
+    Ready(Result<Confined, Fault>),
     /// What of the policy file finds nothing in the database, for the server's log.
     Notes(Vec<String>),
     /// The snapshot that was ordered, or why there is none.
@@ -204,6 +207,8 @@ pub enum Work {
     },
     /// Run changes of several calls and commit them together.
     Group(Vec<Grouped>),
+    /// Run statements in one transaction, in a file without tables of the server's own.
+    Batch(Batch),
     /// Create a view.
     CreateView {
         /// Its name.
@@ -288,6 +293,8 @@ pub enum Answer {
     Takes(Box<Toll>),
     /// Of `Group`, in order.
     Group(Vec<Outcome>),
+    /// Of `Batch`.
+    Executed(Result<Vec<Executed>, Failed>),
     /// Of `CreateView`.
     ViewCreated(CreatedView),
     /// Of `Tables`.

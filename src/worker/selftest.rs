@@ -59,11 +59,12 @@ pub async fn run(writes: bool) -> io::Result<Tested> {
     let other = |error: String| io::Error::other(error);
     drop(open::for_server(&database, PATIENCE).map_err(|error| other(error.message))?);
     open::make_companions(&database, PATIENCE).map_err(|error| other(error.to_string()))?;
-    let mut worker = Worker::spawn(Some(temporary.path()))?;
+    let mut worker = Worker::spawn(None, Some(temporary.path()))?;
     let setup = Setup {
         path: database.clone(),
         writes,
         immutable: false,
+        has_own_tables: true,
         busy_timeout_ms: 0,
         narrowing: Narrowing::default(),
         tells_notes: false,

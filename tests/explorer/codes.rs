@@ -100,6 +100,7 @@ fn each_code_stands_in_front_of_its_words_and_the_words_say_what_to_do() {
         "CANCELLED",
         "DECLINED",
         "SNAPSHOT_FAILED",
+        "FILE_GONE",
         "NOT_FOUND",
         "AMBIGUOUS_PRIMITIVE",
         "WRONG_TYPE",

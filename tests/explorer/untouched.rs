@@ -1,13 +1,13 @@
 //! The file is never changed: its bytes and its folder's are the same before and after, whatever is tried.
 
-use crate::refusing::HOSTILE;
+use crate::support::hostile::{HOSTILE, Hostile};
 use crate::support::{Bench, Server};
 use crate::{Desk, ENDLESS, MUSIC};
 use serde_json::{Value, json};
 
 /// Everything that the explorer can be asked, and all that it should not be.
 fn try_everything(desk: &mut Desk) {
-    for (sql, _) in HOSTILE {
+    for Hostile { sql, .. } in HOSTILE {
         desk.query(sql).fails(&[]);
         desk.call("explain_query", json!({"sql": sql})).fails(&[]);
         for tool in ["describe_table", "sample_rows"] {

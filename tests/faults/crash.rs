@@ -1,7 +1,7 @@
 //! Server and workers killed at random moments, in the middle of everything that writes.
 
 use crate::chain;
-use crate::support::{Answer, Bench, Client, Server, children_of, is_alive, query, wait_until};
+use crate::support::{Answer, Bench, Client, Server, children_of, query, wait_until};
 use crate::{Dice, rounds};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -109,7 +109,6 @@ impl World {
                 self.settle(&mut client, call);
             }
         }
-        let workers = children_of(client.pid());
         // What was said before the kill may still be in the pipe.
         let said = client.kill_and_read();
         self.kills += 1;
@@ -118,7 +117,8 @@ impl World {
                 self.note(call, &answer);
             }
         }
-        assert!(wait_until(|| !workers.iter().any(|worker| is_alive(*worker))), "workers outlive the server");
+        // Also one that was just being started.
+        assert!(wait_until(|| !is_open_somewhere(self.bench.folder())), "workers outlive the server");
     }
 
     /// Waits for an answer and remembers what it promises.
@@ -208,7 +208,17 @@ fn is_final(path: &Path) -> bool {
     !name.starts_with('.') && name.ends_with(".db")
 }
 
-fn kill(pid: u32) {
+/// Whether a process has a file in the folder open.
+fn is_open_somewhere(folder: &Path) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut links = processes
+        .filter_map(|process| std::fs::read_dir(process.path().join("fd")).ok())
+        .flat_map(|descriptors| descriptors.flatten())
+        .filter_map(|descriptor| std::fs::read_link(descriptor.path()).ok());
+    links.any(|path| path.starts_with(folder))
+}
+
+pub(crate) fn kill(pid: u32) {
     // It may have ended by itself.
     let _ = kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), Signal::KILL);
 }

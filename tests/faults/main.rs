@@ -16,9 +16,14 @@ mod chain;
 mod contention;
 mod crash;
 #[cfg(target_arch = "x86_64")]
+mod full;
+#[cfg(target_arch = "x86_64")]
 mod power;
 #[cfg(target_arch = "x86_64")]
 mod trace;
+
+mod growth;
+mod resources;
 
 #[path = "../support/mod.rs"]
 mod support;

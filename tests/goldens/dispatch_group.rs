@@ -26,6 +26,25 @@ pub async fn dispatch(
             };
             crate::primitives::catalog::create(cx, input).await
         }
+        crate::generated::Tool::PrimitivesDbQuery => {
+            let args: crate::generated::PrimitivesDbQueryArgs = parsed(arguments)?;
+            let input = crate::primitives::db::QueryInput {
+                primitive: args.primitive,
+                sql: args.sql,
+                params: args.params,
+            };
+            crate::primitives::db::query(cx, input).await
+        }
+        crate::generated::Tool::PrimitivesDbExec => {
+            let args: crate::generated::PrimitivesDbExecArgs = parsed(arguments)?;
+            let input = crate::primitives::db::ExecInput {
+                primitive: args.primitive,
+                sql: args.sql,
+                params: args.params,
+                statements: args.statements,
+            };
+            crate::primitives::db::exec(cx, input).await
+        }
         crate::generated::Tool::PrimitivesFsRead => {
             let args: crate::generated::PrimitivesFsReadArgs = parsed(arguments)?;
             let input = crate::primitives::files::ReadInput {

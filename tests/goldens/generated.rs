@@ -49,6 +49,10 @@ pub enum Tool {
     PrimitivesPrimitiveList,
     /// `primitives.primitive_create`: Create a primitive.
     PrimitivesPrimitiveCreate,
+    /// `primitives.db_query`: Read a database with SQL.
+    PrimitivesDbQuery,
+    /// `primitives.db_exec`: Change a database with SQL.
+    PrimitivesDbExec,
     /// `primitives.fs_read`: Read a file or list a folder.
     PrimitivesFsRead,
     /// `primitives.fs_write`: Write, move or delete a file.
@@ -110,6 +114,8 @@ impl Tool {
         Tool::ExplorerExplainQuery,
         Tool::PrimitivesPrimitiveList,
         Tool::PrimitivesPrimitiveCreate,
+        Tool::PrimitivesDbQuery,
+        Tool::PrimitivesDbExec,
         Tool::PrimitivesFsRead,
         Tool::PrimitivesFsWrite,
         Tool::PrimitivesFsSearch,
@@ -155,6 +161,8 @@ impl Tool {
             Tool::ExplorerExplainQuery => "explorer.explain_query",
             Tool::PrimitivesPrimitiveList => "primitives.primitive_list",
             Tool::PrimitivesPrimitiveCreate => "primitives.primitive_create",
+            Tool::PrimitivesDbQuery => "primitives.db_query",
+            Tool::PrimitivesDbExec => "primitives.db_exec",
             Tool::PrimitivesFsRead => "primitives.fs_read",
             Tool::PrimitivesFsWrite => "primitives.fs_write",
             Tool::PrimitivesFsSearch => "primitives.fs_search",
@@ -201,6 +209,8 @@ impl Tool {
             "explorer.explain_query" => Some(Tool::ExplorerExplainQuery),
             "primitives.primitive_list" => Some(Tool::PrimitivesPrimitiveList),
             "primitives.primitive_create" => Some(Tool::PrimitivesPrimitiveCreate),
+            "primitives.db_query" => Some(Tool::PrimitivesDbQuery),
+            "primitives.db_exec" => Some(Tool::PrimitivesDbExec),
             "primitives.fs_read" => Some(Tool::PrimitivesFsRead),
             "primitives.fs_write" => Some(Tool::PrimitivesFsWrite),
             "primitives.fs_search" => Some(Tool::PrimitivesFsSearch),
@@ -248,6 +258,8 @@ impl Tool {
             Tool::ExplorerExplainQuery => Some(crate::results::schema_of::<crate::results::QueryPlan>()),
             Tool::PrimitivesPrimitiveList => Some(crate::results::schema_of::<crate::results::PrimitiveList>()),
             Tool::PrimitivesPrimitiveCreate => Some(crate::results::schema_of::<crate::results::PrimitiveMade>()),
+            Tool::PrimitivesDbQuery => Some(crate::results::schema_of::<crate::results::RowSet>()),
+            Tool::PrimitivesDbExec => Some(crate::results::schema_of::<crate::results::DatabaseChanged>()),
             Tool::PrimitivesFsRead => Some(crate::results::schema_of::<crate::results::FileRead>()),
             Tool::PrimitivesFsWrite => Some(crate::results::schema_of::<crate::results::FileWritten>()),
             Tool::PrimitivesFsSearch => Some(crate::results::schema_of::<crate::results::FilesFound>()),
@@ -294,6 +306,8 @@ impl Tool {
             Tool::ExplorerExplainQuery => schemars::schema_for!(ExplorerExplainQueryArgs),
             Tool::PrimitivesPrimitiveList => schemars::schema_for!(PrimitivesPrimitiveListArgs),
             Tool::PrimitivesPrimitiveCreate => schemars::schema_for!(PrimitivesPrimitiveCreateArgs),
+            Tool::PrimitivesDbQuery => schemars::schema_for!(PrimitivesDbQueryArgs),
+            Tool::PrimitivesDbExec => schemars::schema_for!(PrimitivesDbExecArgs),
             Tool::PrimitivesFsRead => schemars::schema_for!(PrimitivesFsReadArgs),
             Tool::PrimitivesFsWrite => schemars::schema_for!(PrimitivesFsWriteArgs),
             Tool::PrimitivesFsSearch => schemars::schema_for!(PrimitivesFsSearchArgs),
@@ -541,6 +555,32 @@ pub struct PrimitivesPrimitiveCreateArgs {
     pub kind: String,
     /// `name`: string, required.
     pub name: String,
+}
+
+/// The arguments of `primitives.db_query`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesDbQueryArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `sql`: string, required.
+    pub sql: String,
+    /// `params`: array or object, optional.
+    pub params: Option<serde_json::Value>,
+}
+
+/// The arguments of `primitives.db_exec`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesDbExecArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `sql`: string, optional.
+    pub sql: Option<String>,
+    /// `params`: array or object, optional.
+    pub params: Option<serde_json::Value>,
+    /// `statements`: list of objects, optional.
+    pub statements: Option<Vec<serde_json::Map<String, serde_json::Value>>>,
 }
 
 /// The arguments of `primitives.fs_read`.
@@ -881,6 +921,10 @@ pub enum PolicyId {
     StateAdd,
     /// `state_change`: The server replaces or deletes what a primitive holds; no agent-written SQL.
     StateChange,
+    /// `database_read`: Agent-written SQL that only looks at a database of the profile `primitives`, on a read-only connection.
+    DatabaseRead,
+    /// `database_change`: Agent-written SQL over a database of the profile `primitives`, where nothing is the server's.
+    DatabaseChange,
 }
 
 impl PolicyId {
@@ -898,6 +942,8 @@ impl PolicyId {
         PolicyId::StateLook,
         PolicyId::StateAdd,
         PolicyId::StateChange,
+        PolicyId::DatabaseRead,
+        PolicyId::DatabaseChange,
     ];
 
     /// The id in policy.yaml.
@@ -922,6 +968,8 @@ impl PolicyId {
             "state_look" => Some(PolicyId::StateLook),
             "state_add" => Some(PolicyId::StateAdd),
             "state_change" => Some(PolicyId::StateChange),
+            "database_read" => Some(PolicyId::DatabaseRead),
+            "database_change" => Some(PolicyId::DatabaseChange),
             _ => None,
         }
     }
@@ -942,6 +990,8 @@ impl PolicyId {
             PolicyId::StateLook => &STATE_LOOK,
             PolicyId::StateAdd => &STATE_ADD,
             PolicyId::StateChange => &STATE_CHANGE,
+            PolicyId::DatabaseRead => &DATABASE_READ,
+            PolicyId::DatabaseChange => &DATABASE_CHANGE,
         }
     }
 }
@@ -1326,6 +1376,150 @@ static STATE_CHANGE: Policy = Policy {
     snapshots_first: false,
 };
 
+static DATABASE_READ: Policy = Policy {
+    id: "database_read",
+    title: "Agent-written SQL that only looks at a database of the profile `primitives`, on a read-only connection",
+    tool: "db_query",
+    connection: ConnectionKind::ReadOnly,
+    selects_only: false,
+    writes: false,
+    can_lose: false,
+    actions: &[
+        ActionKind::Select,
+        ActionKind::Read,
+        ActionKind::Function,
+        ActionKind::Recursive,
+        ActionKind::Pragma,
+    ],
+    pragmas: &[
+        PragmaRule { name: "application_id", form: PragmaForm::Read },
+        PragmaRule { name: "auto_vacuum", form: PragmaForm::Read },
+        PragmaRule { name: "automatic_index", form: PragmaForm::Read },
+        PragmaRule { name: "busy_timeout", form: PragmaForm::Read },
+        PragmaRule { name: "cache_size", form: PragmaForm::Read },
+        PragmaRule { name: "cell_size_check", form: PragmaForm::Read },
+        PragmaRule { name: "collation_list", form: PragmaForm::Read },
+        PragmaRule { name: "compile_options", form: PragmaForm::Read },
+        PragmaRule { name: "data_version", form: PragmaForm::Read },
+        PragmaRule { name: "database_list", form: PragmaForm::Read },
+        PragmaRule { name: "defer_foreign_keys", form: PragmaForm::Read },
+        PragmaRule { name: "encoding", form: PragmaForm::Read },
+        PragmaRule { name: "foreign_keys", form: PragmaForm::Read },
+        PragmaRule { name: "freelist_count", form: PragmaForm::Read },
+        PragmaRule { name: "function_list", form: PragmaForm::Read },
+        PragmaRule { name: "journal_mode", form: PragmaForm::Read },
+        PragmaRule { name: "journal_size_limit", form: PragmaForm::Read },
+        PragmaRule { name: "max_page_count", form: PragmaForm::Read },
+        PragmaRule { name: "module_list", form: PragmaForm::Read },
+        PragmaRule { name: "page_count", form: PragmaForm::Read },
+        PragmaRule { name: "page_size", form: PragmaForm::Read },
+        PragmaRule { name: "pragma_list", form: PragmaForm::Read },
+        PragmaRule { name: "query_only", form: PragmaForm::Read },
+        PragmaRule { name: "recursive_triggers", form: PragmaForm::Read },
+        PragmaRule { name: "schema_version", form: PragmaForm::Read },
+        PragmaRule { name: "secure_delete", form: PragmaForm::Read },
+        PragmaRule { name: "synchronous", form: PragmaForm::Read },
+        PragmaRule { name: "temp_store", form: PragmaForm::Read },
+        PragmaRule { name: "trusted_schema", form: PragmaForm::Read },
+        PragmaRule { name: "user_version", form: PragmaForm::Read },
+        PragmaRule { name: "wal_autocheckpoint", form: PragmaForm::Read },
+        PragmaRule { name: "foreign_key_check", form: PragmaForm::Introspect },
+        PragmaRule { name: "foreign_key_list", form: PragmaForm::Introspect },
+        PragmaRule { name: "index_info", form: PragmaForm::Introspect },
+        PragmaRule { name: "index_list", form: PragmaForm::Introspect },
+        PragmaRule { name: "index_xinfo", form: PragmaForm::Introspect },
+        PragmaRule { name: "integrity_check", form: PragmaForm::Introspect },
+        PragmaRule { name: "quick_check", form: PragmaForm::Introspect },
+        PragmaRule { name: "table_info", form: PragmaForm::Introspect },
+        PragmaRule { name: "table_list", form: PragmaForm::Introspect },
+        PragmaRule { name: "table_xinfo", form: PragmaForm::Introspect },
+    ],
+    functions_denied: &["edit", "fts3_tokenizer", "load_extension", "readfile", "sqlite_log", "writefile"],
+    modules: &[],
+    counts_overwrites: false,
+    snapshots_first: false,
+};
+
+static DATABASE_CHANGE: Policy = Policy {
+    id: "database_change",
+    title: "Agent-written SQL over a database of the profile `primitives`, where nothing is the server's",
+    tool: "db_exec",
+    connection: ConnectionKind::ReadWrite,
+    selects_only: false,
+    writes: true,
+    can_lose: true,
+    actions: &[
+        ActionKind::Select,
+        ActionKind::Read,
+        ActionKind::Function,
+        ActionKind::Recursive,
+        ActionKind::Pragma,
+        ActionKind::Insert,
+        ActionKind::Update,
+        ActionKind::Delete,
+        ActionKind::CreateTable,
+        ActionKind::CreateIndex,
+        ActionKind::CreateView,
+        ActionKind::CreateTrigger,
+        ActionKind::CreateVtable,
+        ActionKind::DropTable,
+        ActionKind::DropIndex,
+        ActionKind::DropView,
+        ActionKind::DropTrigger,
+        ActionKind::DropVtable,
+        ActionKind::AlterTable,
+        ActionKind::Analyze,
+        ActionKind::Reindex,
+    ],
+    pragmas: &[
+        PragmaRule { name: "application_id", form: PragmaForm::Read },
+        PragmaRule { name: "auto_vacuum", form: PragmaForm::Read },
+        PragmaRule { name: "automatic_index", form: PragmaForm::Read },
+        PragmaRule { name: "busy_timeout", form: PragmaForm::Read },
+        PragmaRule { name: "cache_size", form: PragmaForm::Read },
+        PragmaRule { name: "cell_size_check", form: PragmaForm::Read },
+        PragmaRule { name: "collation_list", form: PragmaForm::Read },
+        PragmaRule { name: "compile_options", form: PragmaForm::Read },
+        PragmaRule { name: "data_version", form: PragmaForm::Read },
+        PragmaRule { name: "database_list", form: PragmaForm::Read },
+        PragmaRule { name: "defer_foreign_keys", form: PragmaForm::Read },
+        PragmaRule { name: "encoding", form: PragmaForm::Read },
+        PragmaRule { name: "foreign_keys", form: PragmaForm::Read },
+        PragmaRule { name: "freelist_count", form: PragmaForm::Read },
+        PragmaRule { name: "function_list", form: PragmaForm::Read },
+        PragmaRule { name: "journal_mode", form: PragmaForm::Read },
+        PragmaRule { name: "journal_size_limit", form: PragmaForm::Read },
+        PragmaRule { name: "max_page_count", form: PragmaForm::Read },
+        PragmaRule { name: "module_list", form: PragmaForm::Read },
+        PragmaRule { name: "page_count", form: PragmaForm::Read },
+        PragmaRule { name: "page_size", form: PragmaForm::Read },
+        PragmaRule { name: "pragma_list", form: PragmaForm::Read },
+        PragmaRule { name: "query_only", form: PragmaForm::Read },
+        PragmaRule { name: "recursive_triggers", form: PragmaForm::Read },
+        PragmaRule { name: "schema_version", form: PragmaForm::Read },
+        PragmaRule { name: "secure_delete", form: PragmaForm::Read },
+        PragmaRule { name: "synchronous", form: PragmaForm::Read },
+        PragmaRule { name: "temp_store", form: PragmaForm::Read },
+        PragmaRule { name: "trusted_schema", form: PragmaForm::Read },
+        PragmaRule { name: "user_version", form: PragmaForm::Read },
+        PragmaRule { name: "wal_autocheckpoint", form: PragmaForm::Read },
+        PragmaRule { name: "foreign_key_check", form: PragmaForm::Introspect },
+        PragmaRule { name: "foreign_key_list", form: PragmaForm::Introspect },
+        PragmaRule { name: "index_info", form: PragmaForm::Introspect },
+        PragmaRule { name: "index_list", form: PragmaForm::Introspect },
+        PragmaRule { name: "index_xinfo", form: PragmaForm::Introspect },
+        PragmaRule { name: "integrity_check", form: PragmaForm::Introspect },
+        PragmaRule { name: "quick_check", form: PragmaForm::Introspect },
+        PragmaRule { name: "table_info", form: PragmaForm::Introspect },
+        PragmaRule { name: "table_list", form: PragmaForm::Introspect },
+        PragmaRule { name: "table_xinfo", form: PragmaForm::Introspect },
+    ],
+    functions_denied: &["edit", "fts3_tokenizer", "load_extension", "readfile", "sqlite_log", "writefile"],
+    modules: &["fts3", "fts4", "fts5", "rtree"],
+    counts_overwrites: false,
+    snapshots_first: false,
+};
+
 /// Every policy, in the order of policy.yaml.
 pub static POLICIES: &[&Policy] = &[
     &READ,
@@ -1340,6 +1534,8 @@ pub static POLICIES: &[&Policy] = &[
     &STATE_LOOK,
     &STATE_ADD,
     &STATE_CHANGE,
+    &DATABASE_READ,
+    &DATABASE_CHANGE,
 ];
 
 /// The words of every authorizer action.
@@ -1572,7 +1768,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "6a014eaf80dcd199aff15b1dfebd08eb1c35c994f33d725d116b49ee2917e57b";
+pub const MANIFEST_SHA256: &str = "1a8f2fc55ada1eaebcd61ec5e0f1eea8c919f174d0dafa03f7330056be6f7a09";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
-pub const POLICY_SHA256: &str = "de27ccf611424e057369bb7c33fabc52aef5c9c0ad254969044dfb39d93ca1b0";
+pub const POLICY_SHA256: &str = "4f8a5f8e7e7f7473471e9324a3e93a386e5bd19ec0312fd3f93fbe30d74e8c7f";

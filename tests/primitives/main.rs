@@ -8,6 +8,8 @@
     reason = "a helper that fails fails its test"
 )]
 
+#[cfg(target_os = "linux")]
+mod databases;
 mod files;
 mod kv;
 mod meaning;
@@ -15,8 +17,11 @@ mod memory;
 mod objects;
 mod queue;
 mod stdio;
+#[cfg(target_os = "linux")]
+#[path = "../support/mod.rs"]
+mod support;
 
-use indelible::embedded::Embedded;
+use indelible::embedded::{Embedded, SqlSettings};
 use indelible::error::{ErrorCode, ToolError};
 use indelible::state::catalog::{Kind, Primitive};
 use indelible::state::clock::{Clock, ManualClock};
@@ -36,7 +41,7 @@ impl Bench {
     async fn new(kind: Kind) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::at(1_800_000_000_000));
-        let store = Embedded::open(folder.path(), Arc::clone(&clock) as Arc<dyn Clock>).unwrap();
+        let store = open(&folder, &clock);
         let group = store.catalog().group("g", true).await.unwrap();
         let primitive = store.catalog().create(&group, kind, "p").await.unwrap();
         Self { folder, clock, store, primitive }
@@ -47,9 +52,15 @@ impl Bench {
         let Self { folder, clock, store, primitive } = self;
         store.close().await;
         drop(store);
-        let store = Embedded::open(folder.path(), Arc::clone(&clock) as Arc<dyn Clock>).unwrap();
+        let store = open(&folder, &clock);
         Self { folder, clock, store, primitive }
     }
+}
+
+/// The program of a worker is the one that is tested, not the test.
+fn open(folder: &TempDir, clock: &Arc<ManualClock>) -> Embedded {
+    let sql = SqlSettings { program: Some(env!("CARGO_BIN_EXE_indelible").into()), ..SqlSettings::default() };
+    Embedded::open(folder.path(), Arc::clone(clock) as Arc<dyn Clock>, sql).unwrap()
 }
 
 fn run<T>(work: impl Future<Output = T>) -> T {
@@ -65,7 +76,7 @@ fn a_data_folder_has_one_server() {
     run(async {
         let bench = Bench::new(Kind::Kv).await;
         let clock = Arc::new(ManualClock::at(0));
-        let error = Embedded::open(bench.folder.path(), clock).err().unwrap();
+        let error = Embedded::open(bench.folder.path(), clock, SqlSettings::default()).err().unwrap();
         assert!(error.message.contains("another server has the data folder"), "{error}");
         let bench = bench.again().await;
         let group = bench.store.catalog().group("g", false).await.unwrap();

@@ -1,11 +1,9 @@
 //! Memories recalled by meaning, with a model whose vectors the test knows: each text's vector stands in a table.
 
 use super::{Bench, run};
-use indelible::embedded::Embedded;
 use indelible::error::{ErrorCode, ToolError};
 use indelible::state::Outcome;
 use indelible::state::catalog::Kind;
-use indelible::state::clock::Clock;
 use indelible::state::memory::{Embedder, Memory, MemoryKind, NewMemory, Sought};
 use indelible::state::store::Store;
 use std::collections::BTreeSet;
@@ -44,7 +42,8 @@ impl Embedder for Table {
         }
         self.embedded.fetch_add(texts.len(), Ordering::SeqCst);
         let vector = |text: &String| {
-            let known = MEANINGS.iter().find(|(meaning, _)| meaning == text).map_or(-90.0, |(_, angle)| *angle);
+            let known =
+                MEANINGS.iter().find(|(meaning, _)| meaning == text).map_or(-90.0, |(_, angle)| *angle);
             let angle = known.to_radians();
             vec![angle.cos(), angle.sin()]
         };
@@ -55,8 +54,7 @@ impl Embedder for Table {
 fn with(bench: Bench, embedder: Option<Arc<Table>>) -> Bench {
     let Bench { folder, clock, store, primitive } = bench;
     drop(store);
-    let store = Embedded::open(folder.path(), Arc::clone(&clock) as Arc<dyn Clock>).unwrap();
-    let store = store.with_embedder(embedder.map(|table| table as Arc<dyn Embedder>));
+    let store = super::open(&folder, &clock).with_embedder(embedder.map(|table| table as Arc<dyn Embedder>));
     Bench { folder, clock, store, primitive }
 }
 
@@ -120,7 +118,11 @@ fn texts_from_before_the_model_are_taken_up_when_they_are_needed_and_once_for_ea
             for embedded in [3, 4] {
                 let found = recall(&*memory, query, &[]).await;
                 assert_eq!(found, (true, vec!["the package manager is pnpm".to_owned()]), "{model}");
-                assert_eq!(table.embedded.load(Ordering::SeqCst), embedded, "both texts once, and each query");
+                assert_eq!(
+                    table.embedded.load(Ordering::SeqCst),
+                    embedded,
+                    "both texts once, and each query"
+                );
             }
         }
     });

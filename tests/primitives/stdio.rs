@@ -2,34 +2,37 @@
 
 #![cfg(target_os = "linux")]
 
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::support::{Client, Server, violation};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use support::{Client, Server, violation};
 
 /// A client that holds each result against its tool's schema.
-struct Desk {
-    client: Client,
+pub(crate) struct Desk {
+    pub(crate) client: Client,
     schemas: HashMap<String, Value>,
 }
 
 impl Desk {
     #[track_caller]
-    fn at(data: &Path) -> Self {
+    pub(crate) fn at(data: &Path) -> Self {
+        Self::with(data, &[])
+    }
+
+    /// Under more flags.
+    #[track_caller]
+    pub(crate) fn with(data: &Path, flags: &[&str]) -> Self {
         let data = data.to_str().unwrap();
-        let flags = ["--profile", "primitives", "--data", data, "--group", "g"];
-        let mut client = Server::bare().flags(&flags).start();
+        let place = ["--profile", "primitives", "--data", data, "--group", "g"];
+        let mut client = Server::bare().flags(&place).flags(flags).start();
         let list = client.request("tools/list", json!({}))["result"]["tools"].clone();
         let schema = |tool: &Value| (tool["name"].as_str().unwrap().to_owned(), tool["outputSchema"].clone());
         Self { client, schemas: list.as_array().unwrap().iter().map(schema).collect() }
     }
 
     #[track_caller]
-    fn ok(&mut self, tool: &str, arguments: Value) -> Value {
+    pub(crate) fn ok(&mut self, tool: &str, arguments: Value) -> Value {
         let answer = self.client.request("tools/call", json!({"name": tool, "arguments": arguments}));
         let result = &answer["result"];
         assert_ne!(result["isError"], true, "{tool}: {answer}");
@@ -42,14 +45,20 @@ impl Desk {
 
     /// The error's code.
     #[track_caller]
-    fn refused(&mut self, tool: &str, arguments: Value) -> String {
+    pub(crate) fn refused(&mut self, tool: &str, arguments: Value) -> String {
+        self.refusal(tool, arguments).0
+    }
+
+    /// The error's code and its words.
+    #[track_caller]
+    pub(crate) fn refusal(&mut self, tool: &str, arguments: Value) -> (String, String) {
         let answer = self.client.request("tools/call", json!({"name": tool, "arguments": arguments}));
         let result = &answer["result"];
         assert_eq!(result["isError"], true, "{tool}: {answer}");
         let text = result["content"][0]["text"].as_str().unwrap();
-        let code = text.strip_prefix('[').and_then(|text| text.split_once("] ")).unwrap().0;
+        let (code, words) = text.strip_prefix('[').and_then(|text| text.split_once("] ")).unwrap();
         assert!(code.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{text}");
-        code.to_owned()
+        (code.to_owned(), words.to_owned())
     }
 }
 

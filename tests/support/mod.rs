@@ -7,10 +7,12 @@
 
 mod bench;
 mod client;
+pub(crate) mod hostile;
+pub(crate) mod music;
 mod process;
 mod schema;
 
 pub(crate) use bench::{Bench, query};
 pub(crate) use client::{Answer, Client, Server};
-pub(crate) use process::{children_of, is_alive, is_open_elsewhere, wait_until};
+pub(crate) use process::{children_of, is_alive, is_open_elsewhere, kill, wait_until};
 pub(crate) use schema::violation;

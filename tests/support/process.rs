@@ -1,6 +1,6 @@
-//! The processes that a server starts, as /proc shows them.
+//! The processes that a server starts, as /proc shows them, and their end.
 //!
-//! It sends no signals.
+//! It starts none.
 
 use std::time::{Duration, Instant};
 
@@ -52,4 +52,10 @@ fn status_of(pid: u32) -> Option<(char, u32)> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut fields = text.rsplit_once(')')?.1.split_whitespace();
     Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+}
+
+/// Ends a process without a word.
+pub(crate) fn kill(pid: u32) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
 }

@@ -137,8 +137,13 @@ pub(in crate::sqlite) fn rotate(
 
 /// Removes what copies that were killed have left.
 pub(in crate::sqlite) fn sweep(folder: &Path, database: &OsStr) {
+    sweep_where(folder, |file| is_temporary(database, file.as_encoded_bytes()));
+}
+
+/// Removes temporary files of which nobody is writing one just now, or which are old.
+pub(in crate::sqlite) fn sweep_where(folder: &Path, is_temporary: impl Fn(&OsStr) -> bool) {
     let alone = platform::lockable(folder).filter(|folder| folder.try_lock().is_ok());
-    for file in regular_files(folder).filter(|file| is_temporary(database, file.as_encoded_bytes())) {
+    for file in regular_files(folder).filter(|file| is_temporary(file)) {
         let path = folder.join(file);
         let age = path.metadata().and_then(|found| found.modified()).map(|then| then.elapsed());
         if alone.is_some() || matches!(age, Ok(Ok(age)) if age > LEFTOVER_AGE) {

@@ -21,8 +21,8 @@ use crate::sqlite::{diagnose, open};
 use check::Depth;
 use folder::Temporary;
 use names::{Name, with_ending};
-use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, ErrorCode as SqliteCode};
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -309,7 +309,7 @@ fn failed(why: impl std::fmt::Display) -> ToolError {
 }
 
 fn io_failed(path: &Path, error: &std::io::Error) -> ToolError {
-    failed(format!("`{}`: {error}", path.display()))
+    failed(format!("`{}`: {error}{}", path.display(), diagnose::io_hint(error)))
 }
 
 fn sqlite_failed(path: &Path, error: &rusqlite::Error) -> ToolError {
@@ -319,5 +319,16 @@ fn sqlite_failed(path: &Path, error: &rusqlite::Error) -> ToolError {
             path.display()
         ));
     }
-    failed(format!("`{}`: {error}", path.display()))
+    let hint = match error.sqlite_error_code() {
+        Some(
+            SqliteCode::DiskFull
+            | SqliteCode::SystemIoFailure
+            | SqliteCode::CannotOpen
+            | SqliteCode::ReadOnly,
+        ) => {
+            "; see whether the disk or folder is full, read-only or over a quota, or set --snapshot-dir to another place"
+        }
+        _ => "",
+    };
+    failed(format!("`{}`: {error}{hint}", path.display()))
 }

@@ -10,6 +10,7 @@ use crate::sqlite::copy::check::{self, Depth};
 use crate::sqlite::copy::folder::{self, Temporary};
 use crate::sqlite::copy::names::{Name, with_ending};
 use crate::sqlite::diagnose;
+use rusqlite::ErrorCode as SqliteCode;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -53,7 +54,8 @@ impl Chosen {
 
     /// SQLite's words about the snapshot.
     pub(super) fn unusable(&self, error: &rusqlite::Error) -> ToolError {
-        if diagnose::is_of_the_file(error) {
+        // A full disk, say, under the private copy is no fault of the snapshot's.
+        if matches!(error.sqlite_error_code(), Some(SqliteCode::DatabaseCorrupt | SqliteCode::NotADatabase)) {
             return self.damaged(&error.to_string());
         }
         diagnose::tool_error(&format!("{UNDONE}: the snapshot `{}` cannot be used", self.name), error)

@@ -1,5 +1,5 @@
 //! Whether a snapshot was made of this database: what it holds of the server's append-only tables must be the
-//! beginning of what the database holds.
+//! beginning of what the database holds, but for old log rows that `--audit-keep` has moved into files.
 //!
 //! It reads ids, times, sessions and hashes only, and judges no hash: a snapshot's events are never used.
 //! A snapshot without any event, checkpoint or log row can be told by its name alone.
@@ -25,11 +25,13 @@ pub(super) fn stranger(snapshot: &Connection, live: &Connection) -> rusqlite::Re
         if !tables::has_table(snapshot, table)? {
             continue;
         }
-        let sql = format!("SELECT {} FROM main.{table} ORDER BY id", columns.join(", "));
+        let sql = format!("SELECT {} FROM main.{table} WHERE id >= ?1 ORDER BY id", columns.join(", "));
         let mut theirs = snapshot.prepare(&sql)?;
-        let mut theirs = theirs.query([])?;
         let mut ours = live.prepare(&sql)?;
-        let mut ours = ours.query([])?;
+        // The oldest rows of the log may have been moved into files since.
+        let from = if *table == "query_log" { oldest(live)? } else { i64::MIN };
+        let mut theirs = theirs.query([from])?;
+        let mut ours = ours.query([from])?;
         while let Some(their) = theirs.next()? {
             let same = match ours.next()? {
                 Some(our) => values(their, columns.len())? == values(our, columns.len())?,
@@ -42,6 +44,10 @@ pub(super) fn stranger(snapshot: &Connection, live: &Connection) -> rusqlite::Re
         }
     }
     Ok(None)
+}
+
+fn oldest(live: &Connection) -> rusqlite::Result<i64> {
+    live.query_row("SELECT coalesce(min(id), 0) FROM main.query_log", [], |row| row.get(0))
 }
 
 fn values(row: &Row<'_>, columns: usize) -> rusqlite::Result<Vec<Value>> {

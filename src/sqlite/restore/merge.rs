@@ -6,7 +6,7 @@
 use super::{UNDONE, choose::Chosen};
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::tables::{self, OBJECTS, SchemaFault, Stored};
-use crate::sqlite::{bootstrap, may_insert, open};
+use crate::sqlite::{bootstrap, ledger_guard, open};
 use rusqlite::hooks::{AuthContext, Authorization};
 use rusqlite::types::ToSqlOutput;
 use rusqlite::{Connection, params_from_iter};
@@ -50,7 +50,7 @@ impl Private {
         connection.authorizer(Some(move |context: AuthContext<'_>| match heard.load(Ordering::Relaxed) {
             now if now == Phase::Trusted as u8 => Authorization::Allow,
             now if now == Phase::Making as u8 => bootstrap::only_our_own(context),
-            _ => may_insert::read_and_insert(context),
+            _ => ledger_guard::read_and_insert(context),
         }))?;
         Ok(Self { connection, phase })
     }

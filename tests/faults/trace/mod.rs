@@ -5,7 +5,6 @@
 //! library in front of libc and no rights beyond those over one's own children. It knows nothing of SQLite.
 //! What the recording means for a disk that loses power is said in `disk.rs`.
 
-#![expect(dead_code, reason = "calls that fail are for the next tests")]
 #![expect(unsafe_code, reason = "ptrace(2) and waitpid(2) have no safe form")]
 
 pub(crate) mod disk;

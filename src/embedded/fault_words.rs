@@ -1,0 +1,61 @@
+//! What ended a statement of an agent's, in words for the tool that ran it.
+
+use crate::error::{ErrorCode, ToolError};
+use crate::generated::{ACTION_WORDS, POLICIES};
+use crate::sqlite::fault::Fault;
+use crate::sqlite::watch::Stop;
+use crate::state::db::Terms;
+use crate::worker::pool::JobError;
+
+/// What ended a job.
+pub(super) fn explained(error: JobError, terms: &Terms) -> ToolError {
+    match error {
+        JobError::Fault(Fault::Error(error)) => error,
+        JobError::Fault(Fault::Refused(refusal)) => {
+            let writes = |id: &str| POLICIES.iter().any(|policy| policy.id == id && policy.writes);
+            refusal.words(&terms.tool, ACTION_WORDS, &|policy| {
+                if writes(policy) { terms.others.changes.clone() } else { terms.others.reads.clone() }
+            })
+        }
+        JobError::Fault(Fault::Stopped(stop)) | JobError::Killed(stop) => stopped(stop, terms),
+        JobError::Fault(_) => unexpected(),
+        JobError::Lost(words) => ToolError::new(
+            ErrorCode::WorkerLost,
+            format!("{words}; nothing was changed, other calls are not affected: try again"),
+        ),
+    }
+}
+
+fn stopped(stop: Stop, terms: &Terms) -> ToolError {
+    match stop {
+        Stop::Cancelled => {
+            ToolError::new(ErrorCode::Cancelled, "the call was cancelled and nothing was changed")
+        }
+        Stop::Deadline => ToolError::new(
+            ErrorCode::Timeout,
+            format!(
+                "the call ran longer than {} s and was stopped, nothing was changed; narrow it with WHERE or LIMIT, do less at once, or look at the plan with EXPLAIN QUERY PLAN",
+                terms.timeout.as_secs_f64()
+            ),
+        ),
+    }
+}
+
+/// An error that names the statement, where there are several.
+pub(super) fn of_statement(at: usize, count: usize, error: ToolError) -> ToolError {
+    if count < 2 {
+        return error;
+    }
+    ToolError {
+        message: format!("statement {} of {count}: {}; nothing was changed", at + 1, error.message),
+        ..error
+    }
+}
+
+/// A worker answered something else.
+pub(super) fn unexpected() -> ToolError {
+    ToolError::new(
+        ErrorCode::WorkerLost,
+        "the worker gave an unexpected answer; nothing was changed, try again",
+    )
+}

@@ -1,0 +1,75 @@
+//! Databases: an agent's own tables, reached by its own SQL.
+//!
+//! The SQL is the agent's text, in the dialect of whatever keeps the database; nothing else here knows a dialect.
+
+use super::Outcome;
+use crate::render::{Caps, DatumRows};
+use async_trait::async_trait;
+use serde_json::Value;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// The most statements of one transaction.
+pub const MOST_STATEMENTS: usize = 1_000;
+
+/// A statement of an agent's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statement {
+    /// Its text.
+    pub sql: String,
+    /// An array or an object of values; none where it has no parameters. A blob is `{"base64": ...}`.
+    pub params: Option<Value>,
+}
+
+/// The terms of one call.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// How long it may run, from the moment it is begun.
+    pub timeout: Duration,
+    /// Rows of each statement that are shown at most.
+    pub max_rows: u64,
+    /// Caps of the rows of all statements together.
+    pub caps: Caps,
+    /// The tool, for errors.
+    pub tool: String,
+    /// The tools of the server that read and that change a database, for errors; none where it has none.
+    pub others: Others,
+    /// Cancelled when the client no longer wants the answer.
+    pub cancel: CancellationToken,
+}
+
+/// The tools that an error may send an agent to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    /// What reads a database.
+    pub reads: Option<String>,
+    /// What changes one.
+    pub changes: Option<String>,
+}
+
+/// What one statement of a transaction came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Executed {
+    /// Rows that it changed.
+    pub rows_affected: u64,
+    /// The rowid of the last row that it inserted, where there is such a thing.
+    pub last_insert_rowid: Option<i64>,
+    /// The rows that it gives back.
+    pub rows: Option<DatumRows>,
+}
+
+/// A db primitive.
+#[async_trait]
+pub trait Db: Send + Sync {
+    /// Runs one statement that reads; whatever it says, nothing is changed.
+    ///
+    /// # Errors
+    /// What the statement may not do, and what is wrong with it, with the next step.
+    async fn query_ro(&self, statement: Statement, terms: Terms) -> Outcome<DatumRows>;
+
+    /// Runs statements in one transaction: all are committed and on the disk, or none.
+    ///
+    /// # Errors
+    /// As [`Self::query_ro`]; the words name the statement, where there are several.
+    async fn exec_tx(&self, statements: Vec<Statement>, terms: Terms) -> Outcome<Vec<Executed>>;
+}

@@ -1,0 +1,259 @@
+//! What runs out or goes away under a running server: room on the disk, descriptors, rights, the file itself. Each is an
+//! error that says what to do; reads go on where they can, nothing is half done, and afterwards all goes on.
+
+use crate::chain;
+use crate::support::{Answer, Bench, Client, Server, children_of, wait_until};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use serde_json::json;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// The tools that write, each with arguments.
+fn writers() -> [(&'static str, serde_json::Value); 6] {
+    [
+        ("write_query", json!({"query": "INSERT INTO notes(title) VALUES ('x')"})),
+        ("append_event", json!({"content": "x"})),
+        ("checkpoint", json!({"summary": "x"})),
+        ("create_view", json!({"name": "v", "select_sql": "SELECT 1 AS one"})),
+        ("destructive_query", json!({"query": "DELETE FROM notes WHERE id = 2", "reason": "x"})),
+        ("snapshot", json!({"reason": "x"})),
+    ]
+}
+
+/// A bench whose database two kinds of worker have open.
+fn served(bench: &Bench, flags: &[&str]) -> Client {
+    let mut client = Server::on(bench).flags(flags).start();
+    client.write("INSERT INTO notes(title) VALUES ('first')").ok();
+    client.is_alive();
+    client
+}
+
+fn set_descriptors(pid: u32, most: Option<u64>) {
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap());
+    prlimit(pid, Resource::Nofile, Rlimit { current: most, maximum: Some(4096) }).unwrap();
+}
+
+#[test]
+fn without_descriptors_reads_go_on_and_errors_say_why() {
+    for mode in ["WAL", "DELETE"] {
+        let bench = Bench::notes();
+        bench.sql(&format!("PRAGMA journal_mode = {mode}"));
+        let mut client = served(&bench, &[]);
+        let open = std::fs::read_dir(format!("/proc/{}/fd", client.pid())).unwrap().count() as u64;
+        set_descriptors(client.pid(), Some(open));
+        let answer = client.call("snapshot", json!({"reason": "x"}));
+        answer.fails_as("SNAPSHOT_FAILED", &["Too many open files", "raise `ulimit -n`"]);
+        let answer = client.destroy("DELETE FROM notes");
+        answer.fails_as("SNAPSHOT_FAILED", &["Too many open files", "nothing was run"]);
+        for _ in 0..5 {
+            client.is_alive();
+        }
+        let append = client.call("append_event", json!({"content": "x"}));
+        assert!(!append.failed || append.text.contains("`ulimit -n`"), "{}", append.text);
+        set_descriptors(client.pid(), Some(1024));
+        client.destroy("DELETE FROM notes WHERE id = 1").ok();
+        client.call("append_event", json!({"content": "afterwards"})).ok();
+        let failed = "SELECT count(*) FROM query_errors WHERE error LIKE '%Too many open files%'";
+        assert!(wait_until(|| bench.query(failed) == "2"), "{}", bench.query(failed));
+        assert_eq!(chain::fault(&bench.open()), None);
+    }
+}
+
+/// What must be true once the file is not the server's any more.
+#[track_caller]
+fn nothing_works(client: &mut Client, words: &[&str]) {
+    for (tool, arguments) in writers() {
+        client.call(tool, arguments).fails_as("FILE_GONE", words);
+    }
+    client.read("SELECT 1 AS alive").fails_as("FILE_GONE", words);
+    for tool in ["verify_chain", "get_resume_context", "list_tables", "list_snapshots"] {
+        client.call(tool, json!({})).fails_as("FILE_GONE", words);
+    }
+}
+
+#[test]
+fn nothing_is_written_into_a_file_that_was_deleted_or_replaced() {
+    for mode in ["WAL", "DELETE"] {
+        let bench = Bench::notes();
+        bench.sql(&format!("PRAGMA journal_mode = {mode}"));
+        let mut client = served(&bench, &[]);
+        client.read("SELECT count(*) AS n FROM query_log").ok();
+        let aside = bench.folder().join("aside.db");
+        std::fs::rename(bench.path(), &aside).unwrap();
+        nothing_works(&mut client, &["is gone: it was deleted or moved", "move it back"]);
+        assert!(!bench.path().exists(), "no new file is made");
+        // Another file in its place, which nobody touches.
+        let other = rusqlite::Connection::open(bench.folder().join("other.db")).unwrap();
+        other.execute_batch("CREATE TABLE notes(id, title); INSERT INTO notes VALUES (7, 'theirs')").unwrap();
+        drop(other);
+        std::fs::rename(bench.folder().join("other.db"), bench.path()).unwrap();
+        let theirs = std::fs::read(bench.path()).unwrap();
+        nothing_works(&mut client, &["another file is at", "start the server again"]);
+        assert_eq!(std::fs::read(bench.path()).unwrap(), theirs);
+        let said = client.stderr();
+        assert_eq!(said.matches("was deleted or moved while").count(), 1, "said once: {said}");
+        // The old one is put back: all goes on, and what was called meanwhile is logged.
+        std::fs::rename(&aside, bench.path()).unwrap();
+        client.write("INSERT INTO notes(title) VALUES ('after')").ok();
+        client.call("append_event", json!({"content": "after"})).ok();
+        client
+            .read("SELECT count(*) AS n FROM query_log WHERE error LIKE '%while it was served%'")
+            .is("n\n22\n# 1 rows");
+        let (_, ended) = client.close_with_stderr();
+        assert!(ended.status.success());
+        assert_eq!(bench.query("SELECT group_concat(title) FROM notes WHERE id > 3"), "first,after");
+        assert_eq!(chain::fault(&bench.open()), None);
+    }
+}
+
+#[test]
+fn a_deleted_wal_is_noticed_and_its_changes_are_kept_at_the_end() {
+    let bench = Bench::with("PRAGMA journal_mode = WAL; CREATE TABLE notes(id INTEGER PRIMARY KEY, title)");
+    let mut client = served(&bench, &[]);
+    client.call("append_event", json!({"content": "in the WAL"})).ok();
+    std::fs::remove_file(bench.folder().join("memory.db-wal")).unwrap();
+    client.call("append_event", json!({"content": "x"})).fails_as("FILE_GONE", &["-wal", "end this server"]);
+    client.write("INSERT INTO notes(title) VALUES ('x')").fails_as("FILE_GONE", &["-wal"]);
+    let (_, ended) = client.close_with_stderr();
+    assert!(ended.status.success());
+    assert_eq!(bench.query("SELECT content FROM memory_events"), "in the WAL");
+    assert_eq!(bench.query("SELECT title FROM notes"), "first");
+    assert_eq!(chain::fault(&bench.open()), None);
+}
+
+#[test]
+fn a_deleted_database_is_left_alone_by_the_server_s_end() {
+    let bench = Bench::notes();
+    let client = served(&bench, &[]);
+    std::fs::remove_file(bench.path()).unwrap();
+    let (_, ended) = client.close_with_stderr();
+    assert!(ended.status.success());
+    assert!(!bench.path().exists());
+}
+
+fn permit(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// An unprivileged user, where the tests run as the superuser, whom rights do not bind.
+const NOBODY: u32 = 65534;
+
+fn as_nobody(bench: &Bench, flags: &[&str]) -> Client {
+    if !rustix::process::geteuid().is_root() {
+        return served(bench, flags);
+    }
+    for path in [bench.folder(), bench.path()] {
+        std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+    let mut client = Server::on(bench).flags(flags).under_user(NOBODY).start();
+    client.write("INSERT INTO notes(title) VALUES ('first')").ok();
+    client.is_alive();
+    client
+}
+
+#[test]
+fn a_folder_or_file_made_read_only_is_an_error_that_says_so() {
+    for mode in ["WAL", "DELETE"] {
+        let bench = Bench::notes();
+        bench.sql(&format!("PRAGMA journal_mode = {mode}"));
+        let mut client = as_nobody(&bench, &[]);
+        permit(bench.folder(), 0o500);
+        client
+            .destroy("DELETE FROM notes")
+            .fails_as("SNAPSHOT_FAILED", &["Permission denied", "--snapshot-dir"]);
+        if mode == "DELETE" {
+            // No journal can be made.
+            for (tool, arguments) in writers().into_iter().take(3) {
+                client.call(tool, arguments).fails(&["writ"]);
+            }
+        }
+        client.is_alive();
+        permit(bench.folder(), 0o700);
+        permit(bench.path(), 0o400);
+        // What is open stays writable; a new worker cannot open the file.
+        for child in children_of(client.pid()) {
+            crate::crash::kill(child);
+        }
+        assert!(wait_until(|| children_of(client.pid()).is_empty()));
+        client.write("INSERT INTO notes(title) VALUES ('x')").fails(&["writ"]);
+        client.is_alive();
+        permit(bench.path(), 0o600);
+        client.write("INSERT INTO notes(title) VALUES ('after')").ok();
+        client.destroy("DELETE FROM notes WHERE id = 1").ok();
+        client.close();
+        assert_eq!(chain::fault(&bench.open()), None);
+    }
+}
+
+#[test]
+fn without_its_snapshot_folder_nothing_is_destroyed() {
+    let bench = Bench::notes();
+    let folder = bench.folder().join("elsewhere");
+    let mut client = served(&bench, &["--snapshot-dir", folder.to_str().unwrap()]);
+    client.destroy("DELETE FROM notes WHERE id = 1").ok();
+    std::fs::remove_dir_all(&folder).unwrap();
+    // A folder that is gone is made again; a file in its place is not removed.
+    client.destroy("DELETE FROM notes WHERE id = 2").ok();
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::write(&folder, "mine").unwrap();
+    let words = ["is in the way of the snapshot folder", "move it away", "nothing was run"];
+    client.destroy("DELETE FROM notes").fails_as("SNAPSHOT_FAILED", &words);
+    client.call("snapshot", json!({"reason": "x"})).fails_as("SNAPSHOT_FAILED", &words[..2]);
+    assert_eq!(std::fs::read_to_string(&folder).unwrap(), "mine");
+    client.is_alive();
+    assert_eq!(bench.query("SELECT count(*) FROM notes"), "2");
+}
+
+#[test]
+fn a_statement_that_wants_too_much_memory_is_an_error_and_the_next_one_runs() {
+    let bench = Bench::notes();
+    let mut client = served(&bench, &["--query-timeout", "60"]);
+    for _ in 0..3 {
+        client
+            .read("SELECT hex(zeroblob(60000000)) || hex(zeroblob(60000000)) AS x")
+            .fails_as("TOO_BIG", &["work on a part"]);
+        client.is_alive();
+        let insert = "INSERT INTO notes(title) SELECT group_concat(hex(zeroblob(20000000))) FROM notes";
+        client.write(insert).fails_as("TOO_BIG", &[]);
+        client.write("INSERT INTO notes(title) VALUES ('after')").ok();
+    }
+    assert_eq!(bench.query("PRAGMA integrity_check"), "ok");
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_an_error_and_not_the_end() {
+    let bench =
+        Bench::with("PRAGMA journal_mode = WAL; CREATE TABLE notes(id INTEGER PRIMARY KEY, title, body)");
+    let mut client = served(&bench, &[]);
+    let set = |most: Option<u64>| {
+        for pid in children_of(client.pid()).into_iter().chain([client.pid()]) {
+            let pid = Pid::from_raw(i32::try_from(pid).unwrap());
+            prlimit(pid, Resource::Fsize, Rlimit { current: most, maximum: None }).unwrap();
+        }
+    };
+    set(Some(100_000));
+    let answer: Answer = client.write("INSERT INTO notes(body) VALUES (zeroblob(400000))");
+    // The worker may be ended by SIGXFSZ; the server may not.
+    answer.fails(&["nothing was changed"]);
+    client.is_alive();
+    let mut refused = 0;
+    for _ in 0..60 {
+        let answer = client.call("append_event", json!({"content": "x".repeat(5000)}));
+        if answer.failed {
+            answer.has("a limit on the size of files");
+            refused += 1;
+        }
+    }
+    assert!(refused > 0, "the WAL never reached its limit");
+    client.is_alive();
+    for pid in children_of(client.pid()).into_iter().chain([client.pid()]) {
+        let pid = Pid::from_raw(i32::try_from(pid).unwrap());
+        prlimit(pid, Resource::Fsize, Rlimit { current: None, maximum: None }).unwrap();
+    }
+    client.call("append_event", json!({"content": "after"})).ok();
+    client.write("INSERT INTO notes(body) VALUES (zeroblob(400000))").ok();
+    client.close();
+    let connection = bench.open();
+    assert_eq!(chain::fault(&connection), None);
+    assert_eq!(bench.query("SELECT count(*) FROM memory_events"), (61 - refused).to_string());
+}
