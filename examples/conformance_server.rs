@@ -35,7 +35,8 @@ async fn main() -> ExitCode {
 /// Serves at a free port until SIGTERM.
 async fn run() -> Result<(), StartError> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let settings = HttpSettings { address, hosts: Vec::new(), origins: Vec::new(), token: None };
+    let settings =
+        HttpSettings { address, hosts: Vec::new(), origins: Vec::new(), token: None, no_auth: true };
     let listening = http::listen(&settings).await?;
     let stop = CancellationToken::new();
     let mut signals =
@@ -46,7 +47,7 @@ async fn run() -> Result<(), StartError> {
         stopping.cancel();
     });
     eprintln!("serving fixtures on http://{}{}, for the conformance suite", listening.address, http::PATH);
-    http::serve(Arc::new(Fixtures), listening, &settings, http::PATH, stop).await.map(|_| ())
+    http::serve(Arc::new(Fixtures), listening, &settings, stop).await.map(|_| ())
 }
 
 struct Fixtures;

@@ -6,16 +6,18 @@
 mod toy;
 
 use indelible::cli::{self, PolicyQuestion, Program, ToolsReport, Verdict};
-use indelible::config::{Profile, Resolved, Settings};
+use indelible::config::{HttpSettings, Profile, Resolved, Settings};
 use indelible::doctor::{self, Report};
 use indelible::error::{EXIT_UNREADABLE, StartError};
 use indelible::logging;
 use indelible::outcome::CallContext;
+use indelible::program::ServedGroups;
 use indelible::server::Service;
 use indelible::spec::model::{Defaults, Serves};
 use indelible::sqlite::restore::{Restored, Shown, SnapshotEntry};
+use indelible::state::catalog::Catalog;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use toy::Toy;
@@ -34,6 +36,19 @@ struct ToyProgram;
 
 impl Program for ToyProgram {
     type Service = Toy;
+    type Groups = ServedGroups;
+
+    fn check_tools(&self, _: &Settings, _: &[&str]) -> Result<(), StartError> {
+        Ok(())
+    }
+
+    async fn open_groups(&self, _: &Settings, _: &HttpSettings) -> Result<Arc<ServedGroups>, StartError> {
+        Err(StartError::failure("the toy serves no groups"))
+    }
+
+    fn catalog(&self, _: &Path, _: bool) -> Result<Arc<dyn Catalog>, StartError> {
+        Err(StartError::failure("the toy has no data folder"))
+    }
 
     fn profiles(&self, _: &[PathBuf], _: Option<&str>) -> Result<Vec<Profile>, StartError> {
         let defaults = Defaults {

@@ -77,6 +77,8 @@ pub enum ErrorCode {
     TooLarge,
     /// A person has paused the primitive.
     Paused,
+    /// The caller's key, or the URL that it uses, leaves the tool out.
+    ForbiddenTool,
     /// Anything else SQLite reports, in its own words.
     SqlError,
 }
@@ -111,6 +113,7 @@ impl ErrorCode {
         Self::LeaseLost,
         Self::TooLarge,
         Self::Paused,
+        Self::ForbiddenTool,
         Self::SqlError,
     ];
 
@@ -145,6 +148,7 @@ impl ErrorCode {
             Self::LeaseLost => "LEASE_LOST",
             Self::TooLarge => "TOO_LARGE",
             Self::Paused => "PAUSED",
+            Self::ForbiddenTool => "FORBIDDEN_TOOL",
             Self::SqlError => "SQL_ERROR",
         }
     }

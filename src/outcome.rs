@@ -7,6 +7,7 @@
 use crate::confirm::{Confirmer, Question};
 use crate::error::{ErrorCode, ToolError};
 use crate::spec::model::ErrorStyle;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -16,9 +17,28 @@ use tokio_util::sync::CancellationToken;
 /// first number must grow from report to report (MCP asks for that).
 pub type ProgressReporter = Arc<dyn Fn(f64, Option<f64>, String) + Send + Sync>;
 
+/// On whose behalf a request is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Caller {
+    /// Which credential it came in with, for records; none where nobody is asked for one. Never a secret.
+    pub credential: Option<Arc<str>>,
+    /// The tools that it may use; none for all.
+    pub tools: Option<Arc<BTreeSet<String>>>,
+}
+
+impl Caller {
+    /// Whether it may use this tool.
+    #[must_use]
+    pub fn may(&self, tool: &str) -> bool {
+        self.tools.as_ref().is_none_or(|tools| tools.contains(tool))
+    }
+}
+
 /// What surrounds one call.
 #[derive(Clone, Default)]
 pub struct CallContext {
+    /// Who calls.
+    pub caller: Caller,
     /// Cancelled when the client cancels this call or the server ends; never after the call is done.
     pub cancel: CancellationToken,
     /// Where to report progress; `None` where the client did not ask.

@@ -2,34 +2,39 @@
 //!
 //! It binds `cli/` to [`App`]; it parses no flags and prints nothing.
 
+mod groups;
 mod served;
 
+pub use groups::ServedGroups;
 pub use served::Served;
 
 use crate::app::{App, profile_writes, surface_settings};
 use crate::cli::{PolicyQuestion, Program, ToolLine, ToolsReport, Verdict};
-use crate::config::{Primitives, Profile, Resolved, Settings};
+use crate::config::{HttpSettings, Primitives, Profile, Resolved, Settings};
 use crate::doctor::{self, Report};
-use crate::embedded::{Embedded, SqlSettings};
+use crate::embedded::{self, Embedded, SqlSettings};
 use crate::embedding;
-use crate::error::{EXIT_UNREADABLE, StartError};
+use crate::error::{EXIT_UNREADABLE, StartError, ToolError};
 use crate::handlers::restore::RestoreInput;
 use crate::outcome::CallContext;
 use crate::overlay::{self, Effective};
 use crate::policy_file::explain::explain;
 use crate::policy_file::{self, report};
 use crate::primitives::GroupServer;
+use crate::primitives::access;
+use crate::primitives::groups::Groups;
 use crate::server::SHUTDOWN_TIME;
 use crate::spec::model::ProfileSpec;
 use crate::sqlite::restore::{self, Listing, Restored, Shown, SnapshotEntry};
 use crate::sqlite::weigh::Weigher;
+use crate::state::catalog::Catalog;
 use crate::state::clock::{Clock, SystemClock};
 use crate::state::store::Store;
 use crate::store::audit_log::AuditLog;
 use crate::store::reader::{Reader, Reading};
 use crate::surface::{Surface, built_in_manifest};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -49,6 +54,7 @@ enum Said {
 
 impl Program for Indelible {
     type Service = Served;
+    type Groups = ServedGroups;
 
     fn profiles(&self, overlays: &[PathBuf], served: Option<&str>) -> Result<Vec<Profile>, StartError> {
         let manifest = effective(overlays, served)?.manifest;
@@ -64,8 +70,22 @@ impl Program for Indelible {
     async fn open(&self, settings: &Settings) -> Result<Arc<Served>, StartError> {
         Ok(Arc::new(match &settings.primitives {
             None => Served::Database(Box::new(self.open_database(settings).await?)),
-            Some(place) => Served::Group(Box::new(open_group(settings, place).await?)),
+            Some(place) => Served::Group(open_group(settings, place).await?),
         }))
+    }
+
+    async fn open_groups(
+        &self,
+        settings: &Settings,
+        http: &HttpSettings,
+    ) -> Result<Arc<ServedGroups>, StartError> {
+        let place = settings.primitives.as_ref();
+        let place = place.ok_or_else(|| StartError::failure("the profile serves no groups"))?;
+        let (groups, only) = (open_folder(settings, place)?, place.group.as_deref());
+        if let Some(name) = only {
+            groups.open(name, true).await.map_err(failed)?;
+        }
+        Ok(Arc::new(ServedGroups::new(groups, only, http).await?))
     }
 
     async fn tools_report(&self, settings: &Settings, compile: bool) -> Result<ToolsReport, StartError> {
@@ -192,6 +212,17 @@ impl Program for Indelible {
         }
     }
 
+    fn catalog(&self, data: &Path, create: bool) -> Result<Arc<dyn Catalog>, StartError> {
+        embedded::catalog(data, Arc::new(SystemClock), create)
+    }
+
+    fn check_tools(&self, settings: &Settings, names: &[&str]) -> Result<(), StartError> {
+        let effective = effective(&settings.tools, Some(&settings.profile))?;
+        let words = surface_settings(settings);
+        let surface = Surface::new(&effective.manifest, &settings.profile, &words, settings.read_only)?;
+        access::check_names(&surface, names).map_err(|words| StartError::usage(format!("--tools: {words}")))
+    }
+
     fn worker(&self) -> Result<(), StartError> {
         crate::worker::process::run()
             .map_err(|error| StartError::failure(format!("the worker lost its server: {error}")))
@@ -206,10 +237,15 @@ impl Indelible {
 }
 
 /// Opens the data folder and the one group that stdin and stdout serve.
-async fn open_group(settings: &Settings, place: &Primitives) -> Result<GroupServer, StartError> {
+async fn open_group(settings: &Settings, place: &Primitives) -> Result<Arc<GroupServer>, StartError> {
     let Some(name) = &place.group else {
         return Err(StartError::usage("no group: give --group NAME, or set INDELIBLE_GROUP"));
     };
+    open_folder(settings, place)?.open(name, true).await.map_err(failed)
+}
+
+/// Opens the data folder.
+fn open_folder(settings: &Settings, place: &Primitives) -> Result<Groups, StartError> {
     let manifest = effective(&settings.tools, Some(&settings.profile))?.manifest;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let policy = policy_file::load(settings)?;
@@ -218,12 +254,15 @@ async fn open_group(settings: &Settings, place: &Primitives) -> Result<GroupServ
     let model = place.embedding_model.as_deref().map(embedding::load).transpose()?;
     let store: Arc<dyn Store> =
         Arc::new(Embedded::open(&place.data, Arc::clone(&clock), sql)?.with_embedder(model));
-    let opened = store.catalog().group(name, true).await;
-    let group = opened.map_err(|error| StartError::failure(error.message))?;
     let log = settings.audit_log.as_ref();
     let log = log.map(|path| AuditLog::open(path, &place.data.join("catalog.db"))).transpose()?;
     let words = surface_settings(settings);
-    GroupServer::new(&manifest, settings.clone(), words, group, store, clock, log.map(Arc::new))
+    Groups::new(&manifest, settings.clone(), words, store, clock, log.map(Arc::new))
+}
+
+/// An error that was meant for an agent and meets a person.
+fn failed(error: ToolError) -> StartError {
+    StartError::failure(error.message)
 }
 
 /// The built-in tools with overlay files over them.

@@ -2,6 +2,8 @@
 //!
 //! It parses and judges nothing: values are strings until `config` or the command has looked at them.
 
+use super::keys::KeysAction;
+use super::people::{GroupsAction, PrimitivesAction};
 use super::tools::{ToolsCommand, ToolsFormat};
 use crate::clients::CLIENTS;
 use crate::config::{HttpArgs, RawArgs};
@@ -116,6 +118,43 @@ Exit status 3 when verify finds that the snapshot cannot be restored.",
     Snapshots {
         #[command(subcommand)]
         action: SnapshotAction,
+    },
+    /// List and make groups of primitives
+    #[command(after_help = "\
+Examples:
+  indelible groups create --data state team
+  indelible groups list --data state
+
+It works while a server has the folder.")]
+    Groups {
+        #[command(subcommand)]
+        action: GroupsAction,
+    },
+    /// List, make, pause and resume primitives
+    #[command(after_help = "\
+Examples:
+  indelible primitives list --data state
+  indelible primitives create --data state --group team kv settings
+  indelible primitives pause --data state --group team settings
+
+It works while a server has the folder.")]
+    Primitives {
+        #[command(subcommand)]
+        action: PrimitivesAction,
+    },
+    /// Make, list and revoke the keys that let agents into a group over HTTP
+    #[command(after_help = "\
+Examples:
+  indelible keys create --data state --group team --expires 30d --name ci
+  indelible keys create --data state --group team --tools kv_get,kv_list
+  indelible keys create --data state --group team --read-only
+  indelible keys list --data state
+  indelible keys revoke --data state ci
+
+The key is printed once, alone on stdout. It works while a server has the folder, and holds at once.")]
+    Keys {
+        #[command(subcommand)]
+        action: KeysAction,
     },
     /// Look a database and its surroundings over, and say what is wrong; changes nothing
     #[command(after_help = "\

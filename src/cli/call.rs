@@ -25,7 +25,7 @@ pub(super) fn call<P: Program>(
         let service = program.open(settings).await?;
         let stop = runtime::signals(false)?.stop;
         let asks = Arc::new(Terminal { stop: stop.clone() });
-        let context = CallContext { cancel: stop, progress: None, confirm: Some(asks) };
+        let context = CallContext { cancel: stop, confirm: Some(asks), ..CallContext::default() };
         let outcome = service.call(tool.to_owned(), Some(arguments), context).await;
         let _ = tokio::time::timeout(SHUTDOWN_TIME, service.shutdown()).await;
         let outcome = outcome.ok_or_else(|| unknown(tool, &service.descriptors()))?;

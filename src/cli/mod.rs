@@ -8,7 +8,7 @@
 //! - `args`: the commands and their help; `usage`: clap's errors in our words
 //! - `serve`, `call`, `verify`, `tools`, `policy`, `snapshots`, `doctor`, `client_config`, `bundle`, `completions`:
 //!   one file a command
-//! - `ask`: the person at the terminal
+//! - `people`: groups and primitives; `keys`: what opens a group; `ask`: the person at the terminal
 //! - `output`, `runtime`, `stdin`: what they share
 
 mod args;
@@ -18,7 +18,9 @@ mod call;
 mod client_config;
 mod completions;
 mod doctor;
+mod keys;
 mod output;
+mod people;
 mod policy;
 mod runtime;
 mod serve;
@@ -30,25 +32,30 @@ mod verify;
 
 pub use tools::{ToolLine, ToolsReport};
 
-use crate::config::{self, Profile, RawArgs, Resolved, Settings};
+use crate::config::{self, HttpSettings, Profile, RawArgs, Resolved, Settings};
 use crate::doctor::Report;
 use crate::error::{EXIT_OK, StartError};
 use crate::logging;
 use crate::outcome::CallContext;
 use crate::server::Service;
+use crate::server::http::Groups;
 use crate::spec::model::Serves;
 use crate::sqlite::restore::{Restored, Shown, SnapshotEntry};
+use crate::state::catalog::Catalog;
 use args::{Cli, Command};
 use clap::Parser;
 use serde_json::Value;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What the command line needs of the application.
 pub trait Program {
     /// What `serve` and `call` speak to.
     type Service: Service;
+
+    /// What `serve` speaks to over HTTP, for a profile that serves groups.
+    type Groups: Groups;
 
     /// The profiles there are with these overlay files; the first is the default. `served` is the one that the
     /// files are about.
@@ -62,6 +69,18 @@ pub trait Program {
     /// # Errors
     /// The file cannot be served; exit status 1.
     fn open(&self, settings: &Settings) -> impl Future<Output = Result<Arc<Self::Service>, StartError>>;
+
+    /// Opens the data folder and gets ready to serve its groups, or the one that the settings name. Runs inside a
+    /// tokio runtime of one thread.
+    ///
+    /// # Errors
+    /// The folder cannot be served: exit status 1. Nobody could come in, or everybody although there are keys: exit
+    /// status 2.
+    fn open_groups(
+        &self,
+        settings: &Settings,
+        http: &HttpSettings,
+    ) -> impl Future<Output = Result<Arc<Self::Groups>, StartError>>;
 
     /// The tools of the settings' profile; with `compile`, their statements compiled against the database, which is
     /// left as it is.
@@ -136,6 +155,19 @@ pub trait Program {
     /// A policy file with mistakes: exit status 2. A database that cannot be opened: exit status 1.
     fn policy(&self, settings: &Settings, question: &PolicyQuestion) -> Result<String, StartError>;
 
+    /// The catalog of a data folder, beside a server that may have it. With `create` both are made where they are
+    /// missing. Runs inside a tokio runtime of one thread.
+    ///
+    /// # Errors
+    /// There is no data folder, or it cannot be used; exit status 1.
+    fn catalog(&self, data: &Path, create: bool) -> Result<Arc<dyn Catalog>, StartError>;
+
+    /// Whether all of these are tools that a server with these settings would offer.
+    ///
+    /// # Errors
+    /// The first that is none, and what may have been meant; exit status 2.
+    fn check_tools(&self, settings: &Settings, names: &[&str]) -> Result<(), StartError>;
+
     /// Runs a worker on stdin and stdout until stdin closes.
     ///
     /// # Errors
@@ -193,10 +225,13 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
         return Err(StartError::usage(format!("{flag} is for serving; leave it out here")));
     }
     match cli.command {
-        None => match config::http(&cli.http, environment)? {
-            None => serve::on_stdio(program, &settings()?),
-            Some(http) => serve::over_http(program, &settings()?, &http),
-        },
+        None => {
+            let settings = settings()?;
+            match config::http(&cli.http, environment, settings.primitives.is_some())? {
+                None => serve::on_stdio(program, &settings),
+                Some(http) => serve::over_http(program, &settings, &http),
+            }
+        }
         Some(Command::Call { tool, arguments }) => call::call(program, &settings()?, &tool, &arguments),
         Some(Command::Verify { expect_head }) => {
             verify::verify(program, &database()?.settings, expect_head.as_deref())
@@ -208,6 +243,15 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
             tools::tools(program, &cli.raw, environment, format, command)
         }
         Some(Command::Snapshots { action }) => snapshots::snapshots(program, &database()?.settings, action),
+        Some(Command::Groups { action }) => {
+            logging::start(cli.raw.verbose);
+            people::groups(program, &config::data_folder(&cli.raw, environment)?, action)
+        }
+        Some(Command::Primitives { action }) => {
+            logging::start(cli.raw.verbose);
+            people::primitives(program, &config::data_folder(&cli.raw, environment)?, action)
+        }
+        Some(Command::Keys { action }) => keys::keys(program, &cli.raw, environment, action),
         Some(Command::Doctor { json }) => doctor::doctor(program, &database()?, json),
         Some(Command::Config { client, name, write, file, hooks, log_prompts, hooks_file }) => {
             let wanted = client_config::Wanted { client, name, write, file, hooks, log_prompts, hooks_file };

@@ -8,7 +8,8 @@ use super::runtime::{self, Signals};
 use crate::config::{HttpSettings, Settings};
 use crate::error::{EXIT_OK, StartError};
 use crate::logging::START;
-use crate::server::http::PATH;
+use crate::sandbox;
+use crate::server::http::{Listening, PATH};
 use crate::server::{self, Ending, Service};
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -31,6 +32,7 @@ pub(super) fn on_stdio<P: Program>(program: &P, settings: &Settings) -> Result<u
                 "this waits for an MCP client; ctrl-c ends it, `indelible demo` shows it at work"
             );
         }
+        sandbox::give_back_code();
         let ending = server::serve_stdio(service, signals.stop).await;
         drop(watching);
         ended(ending?)
@@ -46,26 +48,38 @@ pub(super) fn over_http<P: Program>(
     runtime::run(async {
         // Before the database is touched: whoever has the port may be serving it.
         let listening = server::http::listen(http).await?;
+        if let Some(place) = &settings.primitives {
+            let groups = program.open_groups(settings, http).await?;
+            let signals = runtime::signals(false)?;
+            let group = place.group.as_deref().unwrap_or("GROUP");
+            say_where(settings, http, &listening, &format!("{PATH}/{group}"));
+            sandbox::give_back_code();
+            return ended(server::http::serve_groups(groups, listening, http, signals.stop).await?);
+        }
         let service = program.open(settings).await?;
         let (signals, watching) = keep_up(settings, &service)?;
-        let group = settings.primitives.as_ref().and_then(|place| place.group.as_deref());
-        let path = group.map_or(PATH.to_owned(), |group| format!("{PATH}/{group}"));
-        let url = format!("http://{}{path}", listening.address);
-        tracing::info!(target: START, "serving {} on {url}, {}", place(settings), how(settings));
-        if !listening.address.ip().to_canonical().is_loopback() {
-            tracing::warn!(
-                "token and answers travel unencrypted beyond this machine; put a proxy with TLS in front"
-            );
-            if http.hosts.is_empty() {
-                tracing::warn!(
-                    "clients can address it by the names of this machine alone; see --http-allow-host"
-                );
-            }
-        }
-        let ending = server::http::serve(service, listening, http, &path, signals.stop).await;
+        say_where(settings, http, &listening, PATH);
+        sandbox::give_back_code();
+        let ending = server::http::serve(service, listening, http, signals.stop).await;
         drop(watching);
         ended(ending?)
     })
+}
+
+/// Says what is served where, and what that address asks for.
+fn say_where(settings: &Settings, http: &HttpSettings, listening: &Listening, path: &str) {
+    let url = format!("http://{}{path}", listening.address);
+    tracing::info!(target: START, "serving {} on {url}, {}", place(settings), how(settings));
+    if !listening.address.ip().to_canonical().is_loopback() {
+        tracing::warn!(
+            "what clients send and are answered travels unencrypted beyond this machine; put a proxy with TLS in front"
+        );
+        if http.hosts.is_empty() {
+            tracing::warn!(
+                "clients can address it by the names of this machine alone; see --http-allow-host"
+            );
+        }
+    }
 }
 
 /// What is served.

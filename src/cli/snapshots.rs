@@ -3,6 +3,7 @@
 //! It prints; looking and restoring is the program's.
 
 use super::args::SnapshotAction;
+use super::output::table;
 use super::{Program, output, runtime};
 use crate::config::Settings;
 use crate::error::{EXIT_BROKEN, EXIT_OK, StartError};
@@ -121,22 +122,6 @@ fn show_json(shown: &Shown) -> Value {
 
 fn number(value: Option<u64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
-}
-
-/// Columns as wide as their widest cell, two spaces between them.
-fn table<const N: usize>(rows: &[[String; N]]) -> String {
-    let mut widths = [0; N];
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-    let line = |row: &[String; N]| {
-        let cells: Vec<String> =
-            row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        cells.join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

@@ -33,7 +33,12 @@ fn line(error: &clap::Error) -> String {
         ErrorKind::MissingSubcommand => {
             format!("missing one of {}", what(ContextKind::ValidSubcommand).unwrap_or_default())
         }
-        ErrorKind::ArgumentConflict => format!("`{given}` may be given only once"),
+        ErrorKind::ArgumentConflict => {
+            match what(ContextKind::PriorArg).filter(|other| !other.is_empty() && *other != given) {
+                Some(other) => format!("`{given}` and `{other}` exclude each other"),
+                None => format!("`{given}` may be given only once"),
+            }
+        }
         ErrorKind::InvalidValue => {
             let value = what(ContextKind::InvalidValue).filter(|value| !value.is_empty());
             match (value, &choices) {
@@ -110,6 +115,10 @@ mod tests {
             (
                 "completions bas",
                 "<SHELL> `bas`: must be one of bash, elvish, fish, powershell, zsh; did you mean `bash`?",
+            ),
+            (
+                "keys create --tools a --read-only",
+                "`--tools <TOOL,TOOL>` and `--read-only` exclude each other; see `indelible keys create --help`",
             ),
             ("verify --expect-hed x", "unknown argument `--expect-hed`; did you mean `--expect-head`?"),
         ];

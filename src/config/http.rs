@@ -22,7 +22,7 @@ const TOKEN: &str = "INDELIBLE_HTTP_TOKEN";
 #[command(next_help_heading = "Serving over HTTP")]
 pub struct HttpArgs {
     /// Serve over HTTP here, at the path /mcp, and not on stdin and stdout; port 0 is any free one. Clients must send
-    /// the token that INDELIBLE_HTTP_TOKEN holds [INDELIBLE_HTTP]
+    /// the token that INDELIBLE_HTTP_TOKEN holds; those of groups, a key from `indelible keys` [INDELIBLE_HTTP]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub http: Option<String>,
 
@@ -36,7 +36,7 @@ pub struct HttpArgs {
     #[arg(long, value_name = "ORIGIN")]
     pub http_allow_origin: Vec<String>,
 
-    /// Ask clients for no token; only on a loopback address [INDELIBLE_NO_AUTH]
+    /// Ask clients for no token and no key; only on a loopback address [INDELIBLE_NO_AUTH]
     #[arg(long)]
     pub no_auth: bool,
 }
@@ -83,17 +83,21 @@ pub struct HttpSettings {
     pub hosts: Vec<String>,
     /// Origins of web pages as browsers write them: in lower case, without a port where it is the scheme's usual one.
     pub origins: Vec<String>,
-    /// What clients must send; none is a decision that was asked for, on a loopback address.
+    /// The secret that lets its sender in.
     pub token: Option<Token>,
+    /// Whether nobody has to send anything; only on a loopback address, and without a token.
+    pub no_auth: bool,
 }
 
-/// Resolves them; none where the server is for stdin and stdout.
+/// Resolves them; none where the server is for stdin and stdout. With `keys`, clients may have keys of their own, which
+/// stand elsewhere; whether there is one is then to be looked at.
 ///
 /// # Errors
 /// The first value that breaks its rule, and an address that anybody could use without a token; exit status 2.
 pub fn http(
     raw: &HttpArgs,
     env: impl Fn(&str) -> Option<OsString>,
+    keys: bool,
 ) -> Result<Option<HttpSettings>, StartError> {
     let token = env(TOKEN).filter(|token| !token.is_empty()).map(judged_token).transpose();
     let sources = Sources { env, seen: RefCell::default() };
@@ -112,7 +116,7 @@ pub fn http(
         (Some(_), true) => Err(StartError::usage(format!(
             "--no-auth asks for no token, and {TOKEN} is set: give only one of them"
         ))),
-        (None, false) => Err(StartError::usage(format!(
+        (None, false) if !keys => Err(StartError::usage(format!(
             "no token: set {TOKEN} to a secret, which clients send as `Authorization: Bearer SECRET`; on a loopback \
              address --no-auth lets everybody on this machine in"
         ))),
@@ -120,7 +124,7 @@ pub fn http(
             "--no-auth is for loopback addresses, and {} is none: set {TOKEN}, or listen on 127.0.0.1",
             address.ip()
         ))),
-        _ => Ok(Some(HttpSettings { address, hosts, origins, token })),
+        _ => Ok(Some(HttpSettings { address, hosts, origins, token, no_auth })),
     }
 }
 
@@ -219,7 +223,7 @@ mod tests {
             let found = variables.iter().find(|(variable, _)| *variable == name);
             found.map(|(_, value)| OsString::from(value))
         };
-        http(&raw, lookup)
+        http(&raw, lookup, false)
     }
 
     #[test]

@@ -22,5 +22,6 @@ pub use http::{HttpArgs, HttpSettings, Token, http};
 pub use origin::{Origin, Resolved, Setting};
 pub use raw::RawArgs;
 pub use resolve::{
-    Confirm, Primitives, Profile, Settings, database_flag, overlays, resolve, resolve_with_origins,
+    Confirm, Primitives, Profile, Settings, data_folder, database_flag, overlays, resolve,
+    resolve_with_origins,
 };

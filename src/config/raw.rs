@@ -22,7 +22,7 @@ pub struct RawArgs {
     #[arg(long, value_name = "DIR", global = true)]
     pub data: Option<OsString>,
 
-    /// The group of primitives to serve on stdin and stdout; made if absent [INDELIBLE_GROUP]
+    /// The group of primitives to serve, made if absent; over HTTP all of them without it [INDELIBLE_GROUP]
     #[arg(long, value_name = "NAME", global = true)]
     pub group: Option<String>,
 

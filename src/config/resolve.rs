@@ -265,6 +265,16 @@ pub fn database_flag(
     flag.map(|given| given.path(home.as_deref())).transpose()
 }
 
+/// The data folder, absolute, and the group if one is given, for commands that need nothing else.
+///
+/// # Errors
+/// As [`resolve`] says of both.
+pub fn data_folder(raw: &RawArgs, env: impl Fn(&str) -> Option<OsString>) -> Result<Primitives, StartError> {
+    let sources = Sources { env, seen: RefCell::default() };
+    let home = (sources.env)("HOME");
+    sources.data_folder(raw, "this command", home.as_deref())
+}
+
 /// The greatest count a setting takes: what fits both an SQLite integer and a 32-bit size.
 const MOST: u64 = 2_147_483_647;
 
@@ -312,9 +322,6 @@ impl<E: Fn(&str) -> Option<OsString>> Sources<E> {
         profile: &Profile,
         home: Option<&OsStr>,
     ) -> Result<(PathBuf, Option<Primitives>), StartError> {
-        let data = self.path("data", raw.data.as_deref(), home)?;
-        let group = self.text("group", &raw.group);
-        let embedding_model = self.path("embedding-model", raw.embedding_model.as_deref(), home)?;
         let id = &profile.id;
         match profile.serves {
             Serves::Database => {
@@ -330,23 +337,29 @@ impl<E: Fn(&str) -> Option<OsString>> Sources<E> {
                 Ok((db, None))
             }
             Serves::Group => {
-                if raw.db.is_some() {
-                    return Err(StartError::usage(format!(
-                        "--db is for profiles that serve one database, and {id} keeps its state in a folder: give --data DIR"
-                    )));
-                }
-                let data = data.ok_or_else(|| {
-                    StartError::usage("no data folder: give --data DIR, or set INDELIBLE_DATA")
-                })?;
-                let group = group.map(|given| match given.text.to_str() {
-                    Some(name) if check_name("group", name).is_ok() => Ok(name.to_owned()),
-                    _ => Err(given.refused(
-                        "must be 1 to 64 letters, digits, `_`, `-` or `.`, first a letter or digit",
-                    )),
-                });
-                Ok((PathBuf::new(), Some(Primitives { data, group: group.transpose()?, embedding_model })))
+                Ok((PathBuf::new(), Some(self.data_folder(raw, &format!("the profile {id}"), home)?)))
             }
         }
+    }
+
+    /// The data folder and the group; `who` works on them.
+    fn data_folder(&self, raw: &RawArgs, who: &str, home: Option<&OsStr>) -> Result<Primitives, StartError> {
+        if raw.db.is_some() {
+            return Err(StartError::usage(format!(
+                "--db is for profiles that serve one database, and {who} works on a data folder: give --data DIR"
+            )));
+        }
+        let data = self.path("data", raw.data.as_deref(), home)?;
+        let data =
+            data.ok_or_else(|| StartError::usage("no data folder: give --data DIR, or set INDELIBLE_DATA"))?;
+        let group =
+            self.text("group", &raw.group).map(|given| match given.text.to_str() {
+                Some(name) if check_name("group", name).is_ok() => Ok(name.to_owned()),
+                _ => Err(given
+                    .refused("must be 1 to 64 letters, digits, `_`, `-` or `.`, first a letter or digit")),
+            });
+        let embedding_model = self.path("embedding-model", raw.embedding_model.as_deref(), home)?;
+        Ok(Primitives { data, group: group.transpose()?, embedding_model })
     }
 
     fn overlays(&self, raw: &RawArgs, home: Option<&OsStr>) -> Result<Vec<PathBuf>, StartError> {

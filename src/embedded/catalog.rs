@@ -3,18 +3,20 @@
 //! Nothing of it is kept in memory: a person's commands write the same file while a server runs.
 
 use super::file::StateFile;
-use super::folder::Folder;
 use super::rows::{all, optional, query, run};
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::state_file::Steps;
-use crate::state::catalog::{Catalog, Group, Kind, Primitive, check_name};
+use crate::state::catalog::{Catalog, Group, GroupEntry, Kind, Primitive, check_name, new_id};
 use crate::state::clock::Clock;
+use crate::state::keys::Keys;
 use crate::state::{Outcome, not_found};
 use async_trait::async_trait;
 use rusqlite::{Row, params};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-const STEPS: Steps = &["
+const STEPS: Steps = &[
+    "
     CREATE TABLE groups (
         id TEXT PRIMARY KEY NOT NULL,
         name TEXT NOT NULL UNIQUE,
@@ -29,19 +31,21 @@ const STEPS: Steps = &["
         created_at INTEGER NOT NULL,
         UNIQUE (group_id, name)
     ) STRICT, WITHOUT ROWID;
-"];
+",
+    super::keys::STEP,
+];
 
 const PRIMITIVE: &str = "SELECT id, group_id, name, kind, paused FROM primitives";
 
 /// The catalog.
 pub(super) struct SqlCatalog {
-    file: Arc<StateFile>,
-    clock: Arc<dyn Clock>,
+    pub(super) file: Arc<StateFile>,
+    pub(super) clock: Arc<dyn Clock>,
 }
 
 impl SqlCatalog {
-    pub(super) fn open(folder: &Folder, clock: Arc<dyn Clock>) -> Outcome<Self> {
-        Ok(Self { file: Arc::new(StateFile::open(folder.catalog(), STEPS)?), clock })
+    pub(super) fn open(path: PathBuf, clock: Arc<dyn Clock>) -> Outcome<Self> {
+        Ok(Self { file: Arc::new(StateFile::open(path, STEPS)?), clock })
     }
 
     pub(super) async fn close(&self) {
@@ -80,6 +84,52 @@ impl Catalog for SqlCatalog {
         }
     }
 
+    async fn groups(&self) -> Outcome<Vec<GroupEntry>> {
+        self.file
+            .read(move |connection| {
+                all(
+                    connection,
+                    "SELECT id, name, created_at, (SELECT count(*) FROM primitives WHERE group_id = groups.id)
+                     FROM groups ORDER BY name",
+                    [],
+                    |row| {
+                        let primitives: i64 = row.get(3)?;
+                        Ok(GroupEntry {
+                            group: of_group(row)?,
+                            primitives: u64::try_from(primitives).unwrap_or_default(),
+                            created_at: row.get(2)?,
+                        })
+                    },
+                )
+            })
+            .await
+    }
+
+    async fn create_group(&self, name: &str) -> Outcome<Group> {
+        check_name("group", name)?;
+        let made = Group { id: new_id(), name: name.to_owned() };
+        let (row, now) = (made.clone(), self.clock.now());
+        let added = self
+            .file
+            .write(move |connection| {
+                run(
+                    connection,
+                    "INSERT INTO groups (id, name, created_at) VALUES (?1, ?2, ?3) ON CONFLICT (name) DO NOTHING",
+                    params![row.id, row.name, now],
+                )
+            })
+            .await?;
+        if added == 0 {
+            let words = format!("there is a group `{name}` already; choose another name, or use that one");
+            return Err(ToolError::new(ErrorCode::Conflict, words));
+        }
+        Ok(made)
+    }
+
+    fn keys(&self) -> &dyn Keys {
+        self
+    }
+
     async fn primitives(&self, group: &Group) -> Outcome<Vec<Primitive>> {
         let group = group.id.clone();
         self.file
@@ -114,15 +164,17 @@ impl Catalog for SqlCatalog {
         }
         Ok(made)
     }
+
+    async fn pause(&self, primitive: &Primitive, paused: bool) -> Outcome<()> {
+        let (id, name) = (primitive.id.clone(), primitive.name.clone());
+        let sql = "UPDATE primitives SET paused = ?2 WHERE id = ?1";
+        let changed = self.file.write(move |connection| run(connection, sql, params![id, paused])).await?;
+        if changed == 0 { Err(not_found(format!("there is no primitive `{name}` any more"))) } else { Ok(()) }
+    }
 }
 
 fn of_group(row: &Row<'_>) -> rusqlite::Result<Group> {
     Ok(Group { id: row.get(0)?, name: row.get(1)? })
-}
-
-/// 26 characters, lower case; later ones sort behind earlier ones.
-pub(super) fn new_id() -> String {
-    ulid::Ulid::generate().to_string().to_ascii_lowercase()
 }
 
 fn primitive(row: &Row<'_>) -> rusqlite::Result<Primitive> {

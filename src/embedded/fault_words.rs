@@ -11,6 +11,10 @@ use crate::worker::pool::JobError;
 pub(super) fn explained(error: JobError, terms: &Terms) -> ToolError {
     match error {
         JobError::Fault(Fault::Error(error)) => error,
+        // In WAL mode, which these files are in, a commit that fails does not stand.
+        JobError::Fault(Fault::CutOff(words) | Fault::InDoubt(words)) => {
+            ToolError::new(ErrorCode::SqlError, words)
+        }
         JobError::Fault(Fault::Refused(refusal)) => {
             let writes = |id: &str| POLICIES.iter().any(|policy| policy.id == id && policy.writes);
             refusal.words(&terms.tool, ACTION_WORDS, &|policy| {

@@ -41,7 +41,7 @@ impl Folder {
     /// The catalog's file.
     #[must_use]
     pub fn catalog(&self) -> PathBuf {
-        self.path.join("catalog.db")
+        catalog(&self.path)
     }
 
     /// Where the group's large contents stand; made with the first of them.
@@ -66,6 +66,11 @@ impl Folder {
         })?;
         Ok(path)
     }
+}
+
+/// The catalog's file in a data folder.
+pub(super) fn catalog(data: &Path) -> PathBuf {
+    data.join("catalog.db")
 }
 
 /// Makes a folder and those above it, for their owner alone.

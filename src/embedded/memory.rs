@@ -199,7 +199,7 @@ fn insert(
     if let Some(id) = known {
         return Ok(Remembered { id, deduplicated: true });
     }
-    let id = super::catalog::new_id();
+    let id = crate::state::catalog::new_id();
     let seq: i64 = query(
         connection,
         "INSERT INTO memories (id, kind, text, normal, tags, metadata, created_at)

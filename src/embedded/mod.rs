@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! DIR/lock                          held by the one server of the folder
-//! DIR/catalog.db                    groups, primitives
+//! DIR/catalog.db                    groups, primitives, hashes of keys
 //! DIR/groups/<group>/<primitive>/main.db
 //! DIR/groups/<group>/blobs/aa/bb/<sha256>
 //! ```
@@ -28,6 +28,7 @@ mod file;
 mod file_search;
 mod files;
 mod folder;
+mod keys;
 mod kv;
 mod memory;
 mod memory_vectors;
@@ -58,6 +59,26 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
+
+/// The catalog alone of the folder at `data`, for commands of people: they work while a server has the folder. With
+/// `create` both are made where they are missing. Must be called in a tokio runtime.
+///
+/// # Errors
+/// There is no data folder, or it cannot be used; exit status 1.
+pub fn catalog(data: &Path, clock: Arc<dyn Clock>, create: bool) -> Result<Arc<dyn Catalog>, StartError> {
+    let (path, shown) = (folder::catalog(data), data.display());
+    if create {
+        folder::private_folder(data).map_err(|error| {
+            StartError::failure(format!("cannot make the data folder `{shown}`: {error}"))
+        })?;
+    } else if !path.exists() {
+        return Err(StartError::failure(format!(
+            "`{shown}` is no data folder; `indelible groups create` makes one with its first group"
+        )));
+    }
+    let catalog = catalog::SqlCatalog::open(path, clock);
+    Ok(Arc::new(catalog.map_err(|error| StartError::failure(error.message))?))
+}
 
 /// Primitives in a data folder.
 pub struct Embedded {
@@ -95,7 +116,7 @@ impl Embedded {
     /// The folder cannot be used, or another server has it; exit status 1.
     pub fn open(data: &Path, clock: Arc<dyn Clock>, sql: SqlSettings) -> Result<Self, StartError> {
         let folder = Folder::lock(data)?;
-        let catalog = catalog::SqlCatalog::open(&folder, Arc::clone(&clock))
+        let catalog = catalog::SqlCatalog::open(folder.catalog(), Arc::clone(&clock))
             .map_err(|error| StartError::failure(error.message))?;
         Ok(Self {
             folder,

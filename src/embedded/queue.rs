@@ -63,7 +63,7 @@ impl SqlQueue {
 impl Queue for SqlQueue {
     async fn send(&self, job: NewJob) -> Outcome<Sent> {
         let now = self.clock.now();
-        let id = super::catalog::new_id();
+        let id = crate::state::catalog::new_id();
         let sent = self.file.write(move |connection| insert(connection, id, job, now)).await?;
         self.file.changed();
         Ok(sent)

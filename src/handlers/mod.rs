@@ -336,9 +336,8 @@ impl<'a> Call<'a> {
         let changes = !matches!(work, Work::Check { .. } | Work::Try { .. } | Work::Compile { .. });
         match self.core.pool.write(work, &self.terms(), &attend).await {
             Ok(answer) => Ok(answer),
-            Err(error @ (JobError::Killed(_) | JobError::Lost(_))) if changes => {
-                let fate = self.fate().await;
-                Err(fate.error("the worker", "the change is in the database", self.explain(error)))
+            Err(error) if changes && fate::is_in_doubt(&error) => {
+                Err(self.fated(self.fate().await, together::CHANGE, error))
             }
             Err(error) => Err(self.explain(error)),
         }

@@ -4,7 +4,7 @@
 //! by anyone, and locks on the database must not be dropped by closing a file.
 
 use super::confirm::Consent;
-use super::fate::Fate;
+use super::fate::{self, Fate};
 use super::snapshot::KEPT_ANYWAY;
 use super::{Call, Reply, required_reason, required_text};
 use crate::error::ToolError;
@@ -13,7 +13,6 @@ use crate::render::Cell;
 use crate::render::csv::CsvSink;
 use crate::render::trailer::RowCut;
 use crate::sqlite::restore::{Listing, RestoreRequest, Restored, SnapshotEntry};
-use crate::worker::pool::JobError;
 
 /// Arguments of [`list`]: none.
 pub struct ListInput {}
@@ -107,6 +106,10 @@ async fn ask(call: &Call<'_>, input: &RestoreInput) -> Result<Option<Reply>, Too
     }
 }
 
+/// What a restore is in the words about its end.
+const RESTORE: fate::Change =
+    fate::Change { process: "the process that restores", done: "the snapshot is restored" };
+
 fn note_arguments(call: &Call<'_>, input: &RestoreInput) -> Result<(), ToolError> {
     call.note("name", input.name.as_str());
     call.note("reason", input.reason.as_str());
@@ -144,12 +147,12 @@ pub async fn run(call: &Call<'_>, input: RestoreInput, narrowing: Narrowing) -> 
             }
             Ok(restored)
         }
-        Err(error @ (JobError::Killed(_) | JobError::Lost(_))) => {
+        Err(error) if fate::is_in_doubt(&error) => {
             let fate = call.fate().await;
             if fate != Fate::Undone {
                 call.core.schema_changed();
             }
-            Err(fate.error("the process that restores", "the snapshot is restored", call.explain(error)))
+            Err(call.fated(fate, RESTORE, error))
         }
         Err(error) => Err(call.explain(error)),
     }

@@ -3,7 +3,7 @@
 //!
 //! It keeps the order in which calls came. What a change may do is the worker's to say, alone or in a group.
 
-use super::fate::Fate;
+use super::fate::{self, Fate};
 use super::{Call, Core, LogKeeper, words};
 use crate::error::{ErrorCode, ToolError};
 use crate::generated::PolicyId;
@@ -12,6 +12,7 @@ use crate::sqlite::params::Params;
 use crate::sqlite::watch::Stop;
 use crate::sqlite::write::Changed;
 use crate::store::TurnGuard;
+use crate::store::crowd::Crowd;
 use crate::worker::pool::{JobError, Terms};
 use crate::worker::protocol::{Answer, Grouped, Work};
 use std::collections::VecDeque;
@@ -24,14 +25,15 @@ use tokio_util::sync::CancellationToken;
 const MOST_CHANGES: usize = 32;
 const MOST_BYTES: usize = 1 << 20;
 
-/// For the words about a change whose process died.
-const PROCESS: &str = "the worker";
-const DONE: &str = "the change is in the database";
+/// For the words about a change that ended before anybody could say what became of it.
+pub(super) const CHANGE: fate::Change =
+    fate::Change { process: "the worker", done: "the change is in the database" };
 
 /// Changes that wait for the turn.
 #[derive(Default)]
 pub(crate) struct Together {
     waiting: Mutex<VecDeque<Waiting>>,
+    crowd: Crowd,
 }
 
 struct Waiting {
@@ -49,10 +51,10 @@ enum Settled {
     Done(Result<Changed, Fault>),
     /// It was not run, and is to be run alone.
     Alone,
-    /// The worker died over it.
-    Died(JobError),
-    /// The worker died over it or another one of its group.
-    DiedTogether(JobError),
+    /// The worker died over it, or the disk failed at its commit.
+    InDoubt(JobError),
+    /// The same over it or another one of its group.
+    InDoubtTogether(JobError),
 }
 
 /// Whether a change is small enough to be kept twice while it waits.
@@ -127,6 +129,8 @@ impl Call<'_> {
                 }
                 continue;
             }
+            let together = &self.core.together;
+            together.crowd.gather(|| together.lock().len()).await;
             store.flush_audit(Duration::ZERO, Some(&turn)).await;
             self.core.run_waiting(&turn).await;
         }
@@ -137,16 +141,13 @@ impl Call<'_> {
             Some(Settled::Done(Ok(changed))) => Ok(Some(changed)),
             Some(Settled::Done(Err(fault))) => Err(self.explain(fault.into())),
             Some(Settled::Alone) => Ok(None),
-            Some(Settled::Died(error)) => Err(self.fate().await.error(PROCESS, DONE, self.explain(error))),
+            Some(Settled::InDoubt(error)) => Err(self.fated(self.fate().await, CHANGE, error)),
             // Whoever had it is gone, as calls are when the server ends.
-            None => {
-                let lost = self.explain(JobError::Killed(Stop::Cancelled));
-                Err(self.fate().await.error(PROCESS, DONE, lost))
-            }
+            None => Err(self.fated(self.fate().await, CHANGE, JobError::Killed(Stop::Cancelled))),
             // Run once more by itself, so that only the culprit meets its fate.
-            Some(Settled::DiedTogether(error)) => match self.fate().await {
+            Some(Settled::InDoubtTogether(error)) => match self.fate().await {
                 Fate::Undone => Ok(None),
-                fate => Err(fate.error(PROCESS, DONE, self.explain(error))),
+                fate => Err(self.fated(fate, CHANGE, error)),
             },
         }
     }
@@ -167,8 +168,10 @@ impl Core {
             let settled = match self.pool.write(change.alone(), &terms, &attend).await {
                 Ok(Answer::Changed(changed)) => Settled::Done(Ok(changed)),
                 Ok(_) => Settled::Done(Err(other_answer())),
-                Err(JobError::Fault(fault)) => Settled::Done(Err(fault)),
-                Err(error) => Settled::Died(error),
+                Err(JobError::Fault(fault)) if !matches!(fault, Fault::InDoubt(_)) => {
+                    Settled::Done(Err(fault))
+                }
+                Err(error) => Settled::InDoubt(error),
             };
             // Whoever has gone does not want to know.
             let _ = reply.send(settled);
@@ -186,8 +189,10 @@ impl Core {
                 }
             }
             Ok(_) => tell(replies, || Settled::Done(Err(other_answer()))),
-            Err(JobError::Fault(fault)) => tell(replies, || Settled::Done(Err(fault.clone()))),
-            Err(error) => tell(replies, || Settled::DiedTogether(error.clone())),
+            Err(JobError::Fault(fault)) if !matches!(fault, Fault::InDoubt(_)) => {
+                tell(replies, || Settled::Done(Err(fault.clone())));
+            }
+            Err(error) => tell(replies, || Settled::InDoubtTogether(error.clone())),
         }
     }
 }

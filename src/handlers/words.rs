@@ -16,7 +16,9 @@ impl Call<'_> {
     pub(super) fn explain(&self, error: JobError) -> ToolError {
         match error {
             JobError::Fault(Fault::Error(error)) => error,
-            JobError::Fault(Fault::CutOff(words)) => ToolError::new(ErrorCode::SqlError, words),
+            JobError::Fault(Fault::CutOff(words) | Fault::InDoubt(words)) => {
+                ToolError::new(ErrorCode::SqlError, words)
+            }
             JobError::Fault(Fault::Refused(refusal)) => self.refusal(&refusal),
             JobError::Fault(Fault::OtherToll(_)) => unexpected_answer(),
             JobError::Fault(Fault::Exists { kind, name }) => exists(&kind, &name),

@@ -141,7 +141,7 @@ fn words(
             refusal.words(&tool.name, ACTION_WORDS, &tool_of).message
         }
         Fault::Error(error) => error.message.clone(),
-        Fault::CutOff(words) => words.clone(),
+        Fault::CutOff(words) | Fault::InDoubt(words) => words.clone(),
         Fault::Exists { name, .. } => format!("`{name}` exists already"),
         // Nothing is counted where nothing runs.
         Fault::OtherToll(_) => "it takes something else than agreed".to_owned(),

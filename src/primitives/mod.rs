@@ -1,12 +1,15 @@
-//! One group of primitives as a server: its tools, each a handler over the traits of `state`.
+//! A group of primitives as a server: its tools, each a handler over the traits of `state`; and the groups of a data
+//! folder.
 //!
 //! A handler turns checked arguments into operations of a trait, and what comes back into a result. It runs no
 //! SQL and names no protocol. One file per type of primitive, bound to tools.yaml by the generated dispatch.
 
+pub mod access;
 pub mod catalog;
 mod content;
 pub mod db;
 pub mod files;
+pub mod groups;
 pub mod kv;
 pub mod memory;
 pub mod queue;
@@ -14,9 +17,9 @@ pub mod storage;
 
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
-use crate::error::{ErrorCode, StartError, ToolError};
+use crate::error::{ErrorCode, ToolError};
 use crate::outcome::{CallContext, Outcome};
-use crate::spec::model::{ErrorStyle, Manifest};
+use crate::spec::model::ErrorStyle;
 use crate::state::catalog::{Group, Kind, Primitive, choose};
 use crate::state::clock::Clock;
 use crate::state::store::Store;
@@ -43,7 +46,7 @@ pub struct GroupServer {
     pub clock: Arc<dyn Clock>,
     /// The settings.
     pub settings: Settings,
-    surface: Surface,
+    surface: Arc<Surface>,
     words: SurfaceSettings,
     session: String,
     audit_log: Option<Arc<AuditLog>>,
@@ -103,24 +106,6 @@ impl Call<'_> {
 }
 
 impl GroupServer {
-    /// A group's server.
-    ///
-    /// # Errors
-    /// A manifest that the build would have refused; exit status 2.
-    pub fn new(
-        manifest: &Manifest,
-        settings: Settings,
-        words: SurfaceSettings,
-        group: Group,
-        store: Arc<dyn Store>,
-        clock: Arc<dyn Clock>,
-        audit_log: Option<Arc<AuditLog>>,
-    ) -> Result<Self, StartError> {
-        let surface = Surface::new(manifest, &settings.profile, &words, settings.read_only)?;
-        let session = uuid::Uuid::new_v4().to_string();
-        Ok(Self { group, store, clock, settings, surface, words, session, audit_log })
-    }
-
     /// The active tools.
     #[must_use]
     pub fn surface(&self) -> &Surface {
@@ -141,6 +126,14 @@ impl GroupServer {
             self.record(&call, tool, began, Some(&unknown));
             return None;
         };
+        if let Some(credential) = &context.caller.credential {
+            call.note("key", &**credential);
+        }
+        if !context.caller.may(tool) {
+            let error = access::forbidden(tool, &context.caller);
+            self.record(&call, tool, began, Some(&error));
+            return Some(Outcome::of_error(error, self.surface.profile().errors));
+        }
         let result = match (arguments::check(&active.spec, &self.words, given), active.tool) {
             (Ok(arguments), Some(generated)) => dispatch(generated, &call, arguments).await,
             (Ok(_), None) => Err(ToolError::arguments("the tool has nothing to run")),

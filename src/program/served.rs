@@ -9,6 +9,7 @@ use crate::primitives::GroupServer;
 use crate::server::Service;
 use crate::surface::Surface;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 use tokio::sync::watch;
 
 /// A database, or a group of primitives.
@@ -16,7 +17,7 @@ pub enum Served {
     /// One SQLite file.
     Database(Box<App>),
     /// A group.
-    Group(Box<GroupServer>),
+    Group(Arc<GroupServer>),
 }
 
 fn offers(surface: &Surface) -> Offers {

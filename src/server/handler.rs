@@ -7,9 +7,9 @@ use super::Service;
 use super::asking::{Questions, Round};
 use super::changes::Changes;
 use super::offers::{self, ERROR_CODE_KEY};
-use super::turns::Turns;
+use super::turns::{Places, Turns, caller};
 use crate::error::StartError;
-use crate::outcome::{Offers, Outcome};
+use crate::outcome::{Caller, Offers, Outcome};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams,
     CompleteResult, ContentBlock, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData,
@@ -61,6 +61,13 @@ pub(super) struct Ends {
     pub(super) calls: CancellationToken,
 }
 
+/// What the handlers of one server share.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shared {
+    pub(super) ends: Ends,
+    pub(super) places: Places,
+}
+
 /// Answers requests from a [`Service`].
 pub(super) struct Handler<S> {
     service: Arc<S>,
@@ -82,7 +89,7 @@ impl<S: Service> Handler<S> {
     ///
     /// # Errors
     /// A descriptor that the protocol library cannot carry as it is.
-    pub(super) fn new(service: Arc<S>, wire: Wire, ends: Ends) -> Result<Self, StartError> {
+    pub(super) fn new(service: Arc<S>, wire: Wire, shared: &Shared) -> Result<Self, StartError> {
         let tools = all("tool", service.descriptors())?;
         let templates = all("resource template", service.resource_templates())?;
         let prompts = all("prompt", service.prompts())?;
@@ -91,14 +98,14 @@ impl<S: Service> Handler<S> {
         let listed =
             offers::Changing { resources: resources.is_some(), tools: service.tool_changes().is_some() };
         let changes = (listed.resources || listed.tools)
-            .then(|| Changes::new(resources, service.tool_changes(), wire, ends.input));
+            .then(|| Changes::new(resources, service.tool_changes(), wire, shared.ends.input.clone()));
         let info = implementation();
         let server_info = serde_json::to_value(&info).map_err(|e| StartError::failure(e.to_string()))?;
         let config = ServerConfig::new(offers::capabilities(offers, listed))
             .with_server_info(info)
             .with_instructions(service.instructions());
         let questions = Arc::new(Questions::new(service.patience()));
-        let turns = Turns::new(Arc::clone(&questions), wire, ends.calls);
+        let turns = Turns::new(Arc::clone(&questions), wire, shared);
         Ok(Self {
             service,
             config,
@@ -143,8 +150,10 @@ impl<S: Service> Handler<S> {
         (tools, CHANGING_LIST_TTL_MS)
     }
 
-    fn unknown_tool(&self, name: &str) -> ErrorData {
-        let names: Vec<String> = self.tools().0.iter().map(|tool| format!("`{}`", tool.name)).collect();
+    fn unknown_tool(&self, name: &str, caller: &Caller) -> ErrorData {
+        let (tools, _) = self.tools();
+        let tools = tools.iter().filter(|tool| caller.may(&tool.name));
+        let names: Vec<String> = tools.map(|tool| format!("`{}`", tool.name)).collect();
         let words = format!("unknown tool `{}`; the tools are {}", offers::shown(name), names.join(", "));
         ErrorData::invalid_params(words, None)
     }
@@ -205,9 +214,12 @@ impl<S: Service> ServerHandler for Handler<S> {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         one_page("tools/list", request)?;
-        let (tools, ttl) = self.tools();
-        let mut result =
-            ListToolsResult::with_all_items(tools).with_ttl_ms(ttl).with_cache_scope(CacheScope::Public);
+        let (mut tools, ttl) = self.tools();
+        let caller = caller(&context);
+        tools.retain(|tool| caller.may(&tool.name));
+        // Over HTTP, who asks may decide what is listed.
+        let scope = if self.wire == Wire::Http { CacheScope::Private } else { CacheScope::Public };
+        let mut result = ListToolsResult::with_all_items(tools).with_ttl_ms(ttl).with_cache_scope(scope);
         result.meta = self.meta(&context, None);
         Ok(result)
     }
@@ -235,7 +247,7 @@ impl<S: Service> ServerHandler for Handler<S> {
         let kept = if asks { arguments.clone() } else { None };
         let call = |cx| self.service.call(name.clone(), arguments, cx);
         let Some(outcome) = self.turns.asking(&context, asks.then_some(round), call).await? else {
-            return Err(self.unknown_tool(&name));
+            return Err(self.unknown_tool(&name, &caller(&context)));
         };
         let meta = self.meta(&context, Some(&outcome));
         if let Some(question) = &outcome.question {

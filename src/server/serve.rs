@@ -6,7 +6,7 @@
 use super::Service;
 use super::flight::Flight;
 use super::guard::Guard;
-use super::handler::{Ends, Handler, Wire};
+use super::handler::{Ends, Handler, Shared, Wire};
 use super::lines::{Lines, MAX_LINE_BYTES};
 use super::stdio;
 use super::transport::{self, LineTransport};
@@ -79,7 +79,8 @@ where
     let flight = Arc::new(Flight::default());
     let (input_over, running) = (CancellationToken::new(), CancellationToken::new());
     let ends = Ends { input: input_over.clone(), calls: running.clone() };
-    let handler = Handler::new(Arc::clone(&service), Wire::Lines, ends)?;
+    let shared = Shared { ends, ..Shared::default() };
+    let handler = Handler::new(Arc::clone(&service), Wire::Lines, &shared)?;
     let guard = Guard::new(handler, Arc::clone(&flight));
     let (writer, writing) = Writer::start(output, Arc::clone(&flight));
     let over = CancellationToken::new();

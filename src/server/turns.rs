@@ -5,9 +5,9 @@
 use super::asking::{Questions, Round, confirmer};
 use super::dialog::Place;
 use super::guard::caught;
-use super::handler::Wire;
+use super::handler::{Shared, Wire};
 use super::progress::Progress;
-use crate::outcome::CallContext;
+use crate::outcome::{CallContext, Caller};
 use rmcp::RoleServer;
 use rmcp::model::ErrorData;
 use rmcp::service::RequestContext;
@@ -18,9 +18,26 @@ use tokio_util::sync::CancellationToken;
 /// Calls that run at once; more wait for their turn.
 const CALLS_AT_ONCE: usize = 64;
 
+/// Places for calls that run at once, of all handlers that share them.
+#[derive(Clone, Debug)]
+pub(super) struct Places(Arc<Semaphore>);
+
+impl Default for Places {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(CALLS_AT_ONCE)))
+    }
+}
+
+/// Who a request comes from, as was found out in front of the handler. On a pair of streams it is whoever started the
+/// server, who may use everything.
+pub(super) fn caller(context: &RequestContext<RoleServer>) -> Caller {
+    let parts = context.extensions.get::<http::request::Parts>();
+    parts.and_then(|parts| parts.extensions.get::<Caller>()).cloned().unwrap_or_default()
+}
+
 /// The places, and what every call gets.
 pub(super) struct Turns {
-    places: Arc<Semaphore>,
+    places: Places,
     questions: Arc<Questions>,
     wire: Wire,
     /// Cancelled at the end: what still runs is to stop.
@@ -28,20 +45,20 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    pub(super) fn new(questions: Arc<Questions>, wire: Wire, over: CancellationToken) -> Self {
-        Self { places: Arc::new(Semaphore::new(CALLS_AT_ONCE)), questions, wire, over }
+    pub(super) fn new(questions: Arc<Questions>, wire: Wire, shared: &Shared) -> Self {
+        Self { places: shared.places.clone(), questions, wire, over: shared.ends.calls.clone() }
     }
 
     /// As [`Self::asking`], for what asks nobody.
     ///
     /// # Errors
     /// The call panicked.
-    pub(super) async fn run<F: Future>(
+    pub(super) fn run<F: Future>(
         &self,
         context: &RequestContext<RoleServer>,
         start: impl FnOnce(CallContext) -> F,
-    ) -> Result<F::Output, ErrorData> {
-        self.asking(context, None, start).await
+    ) -> impl Future<Output = Result<F::Output, ErrorData>> {
+        self.asking(context, None, start)
     }
 
     /// Runs a call when it is its turn, and cancels its own token when the client cancels or the server
@@ -56,7 +73,7 @@ impl Turns {
         start: impl FnOnce(CallContext) -> F,
     ) -> Result<F::Output, ErrorData> {
         let cancel = CancellationToken::new();
-        let place = Arc::new(Place::among(&self.places));
+        let place = Arc::new(Place::among(&self.places.0));
         // A call that is cancelled while it waits still goes to the service, which keeps record of it.
         tokio::select! {
             biased;
@@ -69,9 +86,11 @@ impl Turns {
         let token = context.meta.get_progress_token();
         let progress = token.map(|token| Progress::start(context.peer.clone(), token));
         let (progress, reporter) = progress.unzip();
-        let call = caught(start(CallContext { cancel: cancel.clone(), progress: reporter, confirm }));
+        let caller = caller(context);
+        let call = caught(start(CallContext { caller, cancel: cancel.clone(), progress: reporter, confirm }));
         let outcome = {
-            let mut call = std::pin::pin!(call);
+            // On the heap from the start: within this future, it would be moved along with it several times.
+            let mut call = Box::pin(call);
             loop {
                 tokio::select! {
                     biased;

@@ -10,6 +10,9 @@ use crate::policy::Refusal;
 use rusqlite::ErrorCode as Primary;
 use serde::{Deserialize, Serialize};
 
+/// What is said of a commit that stands although it ended with an error.
+pub const COMMITTED_ALL_THE_SAME: &str = "the disk reports an error at the end of a commit that stands all the same, and a power cut may still take back; a person must look at the disk";
+
 /// Why a job ended without its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fault {
@@ -21,6 +24,9 @@ pub enum Fault {
     Error(ToolError),
     /// A transaction was cut off, and must be rolled back by a connection that may write; the words for where none can.
     CutOff(String),
+    /// The disk failed at the commit: in rollback mode that may be behind the moment from which the change stands. The
+    /// words for where it does not.
+    InDoubt(String),
     /// It takes something else than what a person agreed to, and was rolled back.
     OtherToll(Box<Toll>),
     /// `create_view` without `replace` met a view of that name.
@@ -63,12 +69,24 @@ impl Fault {
         Self::at_opening(error)
     }
 
+    /// The same of a commit.
+    #[must_use]
+    pub fn of_commit(error: &rusqlite::Error, watch: &Watch) -> Self {
+        if is_of_the_disk(error) { Self::InDoubt(tool_error(error).message) } else { Self::of(error, watch) }
+    }
+
     /// The same before anything could be stopped.
     #[must_use]
     pub fn at_opening(error: &rusqlite::Error) -> Self {
         let said = tool_error(error);
         if is_cut_off(error) { Self::CutOff(said.message) } else { Self::Error(said) }
     }
+}
+
+/// Whether a commit that ends with this error may stand nevertheless: the removal of its journal was done, and could not
+/// be synced.
+pub(super) fn is_of_the_disk(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(Primary::SystemIoFailure | Primary::DiskFull))
 }
 
 fn is_cut_off(error: &rusqlite::Error) -> bool {

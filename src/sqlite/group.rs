@@ -23,7 +23,7 @@ impl Writer {
     /// Runs changes, in order.
     ///
     /// # Errors
-    /// The write lock was not to be had.
+    /// The write lock was not to be had, or nobody knows whether the commit stands.
     pub fn run_group(
         &mut self,
         policy: &'static Policy,
@@ -64,11 +64,16 @@ impl Writer {
         }
         let any = members.iter().any(|at| matches!(outcomes.get(*at), Some(Some(Ok(_)))));
         self.watch_out(moments, total);
-        if !any || self.commit().is_err() {
+        let committed = if any { self.commit() } else { Ok(()) };
+        if !any || committed.is_err() {
             self.roll_back();
-            return Ok(if any { all_alone(outcomes, &members) } else { outcomes });
         }
-        Ok(outcomes)
+        match committed {
+            Ok(()) => Ok(outcomes),
+            // What may stand is not to be run a second time.
+            Err(fault @ Fault::InDoubt(_)) => Err(fault),
+            Err(_) => Ok(all_alone(outcomes, &members)),
+        }
     }
 
     /// One change within its savepoint, and how many rows it changed.

@@ -42,6 +42,8 @@ pub enum Reach {
     Row,
     /// The batch is lost; another try may succeed.
     Batch,
+    /// The disk failed at the end of a commit that stands all the same.
+    Nowhere,
 }
 
 /// A write that failed.
@@ -129,7 +131,13 @@ impl Ledger {
     pub fn batch(&mut self, wait: Duration, power_safe: bool) -> Result<Batch<'_>, LedgerError> {
         self.opened.check().map_err(|error| LedgerError { reach: Reach::Batch, error })?;
         self.begin(wait, power_safe).map_err(|error| batch_error("nothing was written", &error))?;
-        Ok(Batch { connection: &self.connection, opened: Some(&self.opened), head: None, open: true })
+        Ok(Batch {
+            connection: &self.connection,
+            opened: Some(&self.opened),
+            head: None,
+            row: None,
+            open: true,
+        })
     }
 
     pub(super) fn trusted(&mut self) -> &mut Option<Trust> {
@@ -156,11 +164,13 @@ impl Ledger {
 /// One transaction. Dropped without [`Batch::commit`], it leaves nothing.
 #[derive(Debug)]
 pub struct Batch<'a> {
-    connection: &'a Connection,
-    opened: Option<&'a Opened>,
+    pub(super) connection: &'a Connection,
+    pub(super) opened: Option<&'a Opened>,
     /// The chain's end, read under this transaction's lock: other processes append too.
     head: Option<Head>,
-    open: bool,
+    /// The newest log row of this transaction, and its session.
+    pub(super) row: Option<(i64, String)>,
+    pub(super) open: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -172,7 +182,7 @@ struct Head {
 impl<'a> Batch<'a> {
     /// A part of a transaction that somebody else began and ends.
     pub(super) fn within(connection: &'a Connection) -> Self {
-        Self { connection, opened: None, head: None, open: false }
+        Self { connection, opened: None, head: None, row: None, open: false }
     }
 
     /// For what belongs to the same transaction.
@@ -187,7 +197,13 @@ impl Batch<'_> {
     /// # Errors
     /// SQLite's, or something attached to the table from outside stood in the way.
     pub fn audit(&mut self, row: &AuditRow) -> Result<(), LedgerError> {
-        insert_audit(self.connection, row).map_err(|error| self.failed("the call was not logged", &error))
+        self.log(row).map_err(|error| self.failed("the call was not logged", &error))
+    }
+
+    fn log(&mut self, row: &AuditRow) -> rusqlite::Result<()> {
+        insert_audit(self.connection, row)?;
+        self.row = Some((self.connection.last_insert_rowid(), row.session.clone()));
+        Ok(())
     }
 
     /// Appends an event and the audit row that `audit` makes of it; both or none.
@@ -215,7 +231,7 @@ impl Batch<'_> {
             )?;
             batch.head = Some(Head { id, hash: hash.clone() });
             let appended = Appended { id, ts, hash, last_event_id: id };
-            insert_audit(batch.connection, &audit(&appended))?;
+            batch.log(&audit(&appended))?;
             Ok(appended)
         });
         if written.is_err() {
@@ -250,22 +266,9 @@ impl Batch<'_> {
                 (id, &ts, session, summary, head.id, &head.hash, &hash),
             )?;
             let appended = Appended { id, ts, hash, last_event_id: head.id };
-            insert_audit(batch.connection, &audit(&appended))?;
+            batch.log(&audit(&appended))?;
             Ok(appended)
         })
-    }
-
-    /// Makes everything in the batch last.
-    ///
-    /// # Errors
-    /// The file is gone, or SQLite's; then nothing of it was written.
-    pub fn commit(mut self) -> Result<(), LedgerError> {
-        if let Some(Err(error)) = self.opened.map(Opened::check) {
-            return Err(LedgerError { reach: Reach::Batch, error });
-        }
-        run(self.connection, "COMMIT").map_err(|error| batch_error("nothing was written", &error))?;
-        self.open = false;
-        Ok(())
     }
 
     fn both_or_none(
@@ -359,7 +362,7 @@ fn insert_one(connection: &Connection, sql: &str, values: impl rusqlite::Params)
     }
 }
 
-fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+pub(super) fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute([]).map(|_| ())
 }
 
@@ -392,6 +395,6 @@ fn next_id(last: i64) -> Result<i64, WriteFault> {
     last.max(0).checked_add(1).ok_or_else(|| WriteFault::Damaged(format!("no id can follow {last}")))
 }
 
-fn batch_error(doing: &str, error: &rusqlite::Error) -> LedgerError {
+pub(super) fn batch_error(doing: &str, error: &rusqlite::Error) -> LedgerError {
     LedgerError { reach: Reach::Batch, error: diagnose::tool_error(doing, error) }
 }

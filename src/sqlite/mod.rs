@@ -22,7 +22,7 @@
 //!   file is still the one that was opened
 //! - [`tables`], [`bootstrap`], `judge`, [`stored_sql`]: the server's tables: what they must look like, how they come
 //!   to be, what a file has in their place
-//! - [`ledger`], `ledger_guard`, `ledger_rows`: the writing connection: events, checkpoints, audit rows
+//! - [`ledger`], `ledger_commit`, `ledger_guard`, `ledger_rows`: the writing connection: events, checkpoints, audit rows
 //! - [`trim`]: old audit rows moved into files
 //! - [`readout`], `chain_view`, `rows`: the reading connection: one consistent view of events and checkpoints,
 //!   whatever their rows hold
@@ -55,6 +55,7 @@ pub mod introspect;
 mod judge;
 mod judged;
 pub mod ledger;
+mod ledger_commit;
 mod ledger_guard;
 mod ledger_rows;
 pub mod music_store;

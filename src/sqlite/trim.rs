@@ -7,7 +7,7 @@
 
 use super::copy::folder::{self, Temporary};
 use super::copy::names::with_ending;
-use super::ledger::{Batch, Ledger};
+use super::ledger::{Batch, Ledger, LedgerError, Reach};
 use super::ledger_guard::{Gate, Phase};
 use super::tables::TRIGGERS;
 use super::{diagnose, objects::text};
@@ -137,7 +137,10 @@ impl Ledger {
             return Err(error);
         }
         // Should this fail, nobody can tell whether it was done: the file stays.
-        batch.commit().map_err(|error| undone(&error.error))?;
+        match batch.commit() {
+            Err(LedgerError { reach: Reach::Nowhere, error }) => tracing::error!("{}", error.message),
+            committed => committed.map_err(|error| undone(&error.error))?,
+        }
         Ok(Some(Trimmed { rows: archive.rows, archive: archive.path }))
     }
 }

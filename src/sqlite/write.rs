@@ -327,7 +327,7 @@ impl Writer {
         }
         let result = self.guarded.trusted().prepare_cached("COMMIT").and_then(|mut s| s.execute([]));
         self.guarded.watch().waited();
-        result.map(|_| ()).map_err(|e| self.fault(&e))
+        result.map(|_| ()).map_err(|error| Fault::of_commit(&error, self.guarded.watch()))
     }
 
     pub(super) fn roll_back(&self) {

@@ -3,6 +3,7 @@
 //! The catalog knows names, types and states, and nothing of what a primitive holds.
 
 use super::Outcome;
+use super::keys::Keys;
 use crate::error::{ErrorCode, ToolError};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -59,6 +60,17 @@ pub struct Group {
     pub name: String,
 }
 
+/// A group in the list of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupEntry {
+    /// The group.
+    pub group: Group,
+    /// How many primitives it has.
+    pub primitives: u64,
+    /// Milliseconds since 1970.
+    pub created_at: i64,
+}
+
 /// A primitive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Primitive {
@@ -83,6 +95,18 @@ pub trait Catalog: Send + Sync {
     /// `NOT_FOUND`; a name that breaks the rule of [`check_name`].
     async fn group(&self, name: &str, create: bool) -> Outcome<Group>;
 
+    /// Every group, by name.
+    async fn groups(&self) -> Outcome<Vec<GroupEntry>>;
+
+    /// Makes a group.
+    ///
+    /// # Errors
+    /// `CONFLICT` where there is one of this name; a name that breaks the rule of [`check_name`].
+    async fn create_group(&self, name: &str) -> Outcome<Group>;
+
+    /// What lets agents into groups.
+    fn keys(&self) -> &dyn Keys;
+
     /// The group's primitives, by name.
     async fn primitives(&self, group: &Group) -> Outcome<Vec<Primitive>>;
 
@@ -91,6 +115,18 @@ pub trait Catalog: Send + Sync {
     /// # Errors
     /// `CONFLICT` where the group has the name.
     async fn create(&self, group: &Group, kind: Kind, name: &str) -> Outcome<Primitive>;
+
+    /// Pauses a primitive, or resumes it. Holds for the next call.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`.
+    async fn pause(&self, primitive: &Primitive, paused: bool) -> Outcome<()>;
+}
+
+/// A new id: 26 characters, lower case (a ULID); later ones sort behind earlier ones.
+#[must_use]
+pub fn new_id() -> String {
+    ulid::Ulid::generate().to_string().to_ascii_lowercase()
 }
 
 /// The longest name of a group or primitive, in characters.
@@ -113,6 +149,12 @@ pub fn check_name(argument: &str, name: &str) -> Outcome<()> {
     )))
 }
 
+/// The primitive of this id or name, whatever its state.
+#[must_use]
+pub fn find(primitives: Vec<Primitive>, wanted: &str) -> Option<Primitive> {
+    primitives.into_iter().find(|one| one.id == wanted || one.name == wanted)
+}
+
 /// The primitive that a call means: by id or name, or else the only one of the kind.
 ///
 /// # Errors
@@ -120,15 +162,12 @@ pub fn check_name(argument: &str, name: &str) -> Outcome<()> {
 pub fn choose(primitives: Vec<Primitive>, wanted: Option<&str>, kind: Option<Kind>) -> Outcome<Primitive> {
     let of_kind = kind.map_or_else(String::new, |kind| format!(" of type {}", kind.name()));
     let chosen = match wanted {
-        Some(wanted) => {
-            let found = primitives.into_iter().find(|one| one.id == wanted || one.name == wanted);
-            found.ok_or_else(|| {
-                super::not_found(format!(
-                    "the group has no primitive `{}`; call primitive_list for what it has",
-                    crate::render::one_line(wanted, 80)
-                ))
-            })?
-        }
+        Some(wanted) => find(primitives, wanted).ok_or_else(|| {
+            super::not_found(format!(
+                "the group has no primitive `{}`; call primitive_list for what it has",
+                crate::render::one_line(wanted, 80)
+            ))
+        })?,
         None => {
             let mut fitting: Vec<Primitive> =
                 primitives.into_iter().filter(|one| kind.is_none_or(|kind| one.kind == kind)).collect();

@@ -6,7 +6,7 @@
 //!
 //! # Layout
 //!
-//! - `catalog`: groups and their primitives; `store`: from a primitive to its trait
+//! - `catalog`: groups and their primitives; `keys`: what opens a group; `store`: from a primitive to its trait
 //! - `kv`: keys and values; `queue`: jobs, leased and fenced; `memory`: texts to be recalled;
 //!   `files`: a tree; `objects`: values with a type, by key; `blobs`: large contents of both; `db`: tables of an agent's own
 //! - `clock`: the time, which tests turn by hand; `duration`: lengths of time as agents write them
@@ -17,6 +17,7 @@ pub mod clock;
 pub mod db;
 pub mod duration;
 pub mod files;
+pub mod keys;
 pub mod kv;
 pub mod memory;
 pub mod objects;

@@ -172,12 +172,22 @@ fn drain(ledger: &mut Ledger, queue: &Queue, session: &str, appends: bool, wait:
         Ok(batch) => work.write(batch, &mut jobs, session),
         Err(error) => Err(error),
     };
-    let Err(lost) = outcome else {
-        for (row, error) in &work.refused {
-            tracing::error!("{}", error.message);
-            report(row);
+    let lost = match outcome {
+        Err(lost) if lost.reach != Reach::Nowhere => lost,
+        written => {
+            for (row, error) in &work.refused {
+                tracing::error!("{}", error.message);
+                report(row);
+            }
+            let mut replies = work.replies;
+            if let Err(shaken) = written {
+                tracing::error!("{}", shaken.error.message);
+                for (_, result) in replies.iter_mut().filter(|(_, result)| result.is_ok()) {
+                    *result = Err(shaken.error.clone());
+                }
+            }
+            return Settled { all_written: !more, unsynced: !power_safe, replies };
         }
-        return Settled { all_written: !more, unsynced: !power_safe, replies: work.replies };
     };
     // Nothing stands. Audit rows wait for the next try, appends are told.
     let mut rows = work.rows;

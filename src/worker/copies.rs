@@ -4,7 +4,8 @@
 //! order: there is nothing to keep for the next.
 
 use super::child::receive;
-use super::pool::{COMMIT_GRACE, JobError, Pool};
+use super::clock::COMMIT_GRACE;
+use super::pool::{JobError, Pool};
 use super::protocol::{FromWorker, Order};
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
@@ -101,9 +102,7 @@ impl Pool {
             };
         }
         match message {
-            Ok(Some(FromWorker::Restored(done))) => {
-                done.map(|restored| *restored).map_err(|error| JobError::Fault(error.into()))
-            }
+            Ok(Some(FromWorker::Restored(done))) => done.map(|restored| *restored).map_err(JobError::Fault),
             Ok(_) => Err(lost("died".to_owned())),
             Err(error) => Err(lost(format!("died: {error}"))),
         }

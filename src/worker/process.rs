@@ -54,6 +54,7 @@ pub fn run() -> io::Result<()> {
                 let _ = pipe.send(&FromWorker::Committing { job: 0 });
             };
             let done = confine::for_restore(&request)
+                .map_err(Fault::from)
                 .and_then(|_| restore::restore(&request, jiff::Timestamp::now(), &mut before_commit));
             pipe.send(&FromWorker::Restored(done.map(Box::new)))
         }

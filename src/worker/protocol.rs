@@ -93,7 +93,7 @@ pub enum FromWorker {
     /// The snapshot that was ordered, or why there is none.
     Snapshot(Result<SnapshotDone, ToolError>),
     /// The restore that was ordered, or why there is none.
-    Restored(Result<Box<Restored>, ToolError>),
+    Restored(Result<Box<Restored>, Fault>),
     /// The list that was ordered.
     Snapshots(Result<Vec<SnapshotEntry>, ToolError>),
     /// How far the worker is confined, and what came of the attempts.

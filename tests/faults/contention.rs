@@ -1,8 +1,8 @@
 //! Several processes on one file: who holds a lock holds up those who need it and nobody else, and nothing is lost.
 
 use crate::chain;
-use crate::rounds;
 use crate::support::{Bench, Client, Server, wait_until};
+use crate::{rounds, side_by_side};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -64,7 +64,7 @@ fn eight_servers_on_one_file_lose_nothing_and_make_one_chain() {
 
 #[test]
 fn what_waits_for_a_lock_goes_on_as_soon_as_it_is_free() {
-    for mode in ["WAL", "DELETE"] {
+    side_by_side(&["WAL", "DELETE"], |mode| {
         let bench = Bench::with(&format!("PRAGMA journal_mode = {mode}; CREATE TABLE t(v)"));
         let mut servers: Vec<Client> =
             (0..3).map(|_| Server::on(&bench).flags(&["--busy-timeout", "30"]).start()).collect();
@@ -104,7 +104,30 @@ fn what_waits_for_a_lock_goes_on_as_soon_as_it_is_free() {
             ));
             assert_eq!(order, "0123456789", "{mode}");
         }
-    }
+    });
+}
+
+#[test]
+fn rows_that_waited_for_a_lock_are_written_at_the_end_in_order() {
+    side_by_side(&["WAL", "DELETE"], |mode| {
+        let bench = Bench::with(&format!("PRAGMA journal_mode = {mode}; CREATE TABLE t(v)"));
+        let mut client = Server::on(&bench).start();
+        client.is_alive();
+        client.read("SELECT count(*) AS n FROM query_log").is("n\n1\n# 1 rows");
+        assert!(wait_until(|| bench.query("SELECT count(*) FROM query_log") == "2"));
+        let holder = bench.open();
+        holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+        for n in 0..8 {
+            client.read(&format!("SELECT {n} AS n")).ok();
+        }
+        assert_eq!(holder.query_row("SELECT count(*) FROM query_log", [], |row| row.get(0)), Ok(2), "{mode}");
+        // The end comes before the next try of the background would.
+        holder.execute_batch("COMMIT").unwrap();
+        let (stderr, ended) = client.close_with_stderr();
+        assert!(ended.status.success() && !stderr.contains("not written"), "{mode}: {stderr}");
+        let order = "SELECT group_concat(substr(query, 8, 1), '') FROM (SELECT query FROM query_log WHERE query LIKE '%AS n' ORDER BY id)";
+        assert_eq!(bench.query(order), "01234567", "{mode}");
+    });
 }
 
 #[test]

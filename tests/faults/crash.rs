@@ -2,7 +2,7 @@
 
 use crate::chain;
 use crate::support::{Answer, Bench, Client, Server, children_of, query, wait_until};
-use crate::{Dice, rounds};
+use crate::{Dice, rounds, side_by_side};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -26,6 +26,8 @@ struct World {
     acknowledged: BTreeSet<(u64, &'static str)>,
     /// Numbers of calls whose answer said that nothing was changed.
     refused: BTreeSet<u64>,
+    /// Snapshots that an answer named; none of them is rotated away here.
+    promised: BTreeSet<PathBuf>,
     /// Snapshots looked at already.
     checked: BTreeSet<PathBuf>,
     kills: usize,
@@ -42,6 +44,7 @@ impl World {
             next: 0,
             acknowledged: BTreeSet::new(),
             refused: BTreeSet::new(),
+            promised: BTreeSet::new(),
             checked: BTreeSet::new(),
             kills: 0,
         }
@@ -130,6 +133,9 @@ impl World {
     fn note(&mut self, call: &Sent, answer: &Answer) {
         if !answer.failed {
             self.acknowledged.insert((call.number, call.tool));
+            if matches!(call.tool, "snapshot" | "destructive_query" | "restore_snapshot") {
+                self.promised.insert(answer.snapshot());
+            }
         } else if answer.text.contains("nothing was changed") || answer.text.contains("nothing was restored")
         {
             self.refused.insert(call.number);
@@ -146,7 +152,10 @@ impl World {
         let log = LogRow::all(&connection);
         for (number, tool) in &self.acknowledged {
             let row = log.iter().find(|row| row.number == Some(*number) && row.tool == *tool);
-            if matches!(*tool, "append_event" | "checkpoint" | "write_query" | "destructive_query") {
+            if matches!(
+                *tool,
+                "append_event" | "checkpoint" | "write_query" | "destructive_query" | "restore_snapshot"
+            ) {
                 let row = row.unwrap_or_else(|| {
                     panic!("{}", told(&format!("no log row of {tool} /{number}/"), &self.dice))
                 });
@@ -177,6 +186,9 @@ impl World {
         let found: Vec<i64> = numbers(&connection);
         assert_eq!(found, replay(&log), "{}", told("the table is what the log says", &self.dice));
         drop(connection);
+        for path in &self.promised {
+            assert!(path.is_file(), "{}", told(&format!("{path:?} was promised"), &self.dice));
+        }
         for path in self.bench.snapshots() {
             if is_final(&path) && self.checked.insert(path.clone()) {
                 let copy = open_copy(&path);
@@ -293,7 +305,7 @@ fn replay(log: &[LogRow]) -> Vec<i64> {
 
 #[test]
 fn what_was_acknowledged_outlives_kills_of_server_and_workers() {
-    for mode in ["WAL", "DELETE"] {
+    side_by_side(&["WAL", "DELETE"], |mode| {
         let (mut left, mut calls, mut acknowledged, mut kills) = (rounds(12).div_ceil(2), 0, 0, 0);
         while left > 0 {
             // A new database now and then: each restore reads all that was there before.
@@ -312,5 +324,5 @@ fn what_was_acknowledged_outlives_kills_of_server_and_workers() {
         }
         eprintln!("{mode}: {calls} calls, {acknowledged} acknowledged, {kills} kills");
         assert!(acknowledged > 5, "too little was acknowledged");
-    }
+    });
 }

@@ -2,13 +2,14 @@
 
 use crate::chain;
 use crate::support::{Bench, Client, Server, wait_until};
-use crate::{Dice, rounds};
+use crate::{Dice, rounds, side_by_side};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// A served file with this many old log rows, one an hour, the newest of them an hour old.
@@ -146,7 +147,7 @@ fn rows_older_than_the_days_kept_go_and_the_newest_row_stays() {
 #[test]
 fn without_the_setting_and_within_it_nothing_is_trimmed() {
     let settings: [&[&str]; 3] = [&[], &["--audit-keep", "480"], &["--audit-keep", "21d"]];
-    for flags in settings {
+    side_by_side(&settings, |flags| {
         let bench = with_old_rows(500);
         let mut client = Server::on(&bench).flags(flags).start();
         std::thread::sleep(Duration::from_millis(1600));
@@ -154,7 +155,7 @@ fn without_the_setting_and_within_it_nothing_is_trimmed() {
         client.close();
         assert!(archives(&bench).is_empty(), "{flags:?}");
         assert_eq!(bench.query("SELECT count(*) FROM query_log WHERE session = 'old'"), "500");
-    }
+    });
 }
 
 #[test]
@@ -205,29 +206,32 @@ fn two_servers_trim_one_log_and_snapshots_from_before_can_be_restored() {
 
 #[test]
 fn a_trim_cut_off_at_any_moment_loses_nothing() {
-    let mut dice = Dice::new();
-    let mut done = 0;
-    for round in 0..rounds(12) {
-        let bench = with_old_rows(3000);
-        let mut client = Server::on(&bench).flags(&["--audit-keep", "100"]).start();
-        for n in 0..4 {
-            client.send_call("append_event", json!({"content": format!("{n}")}));
+    let (lanes, done) = ([0, 1, 2, 3], AtomicUsize::new(0));
+    side_by_side(&lanes, |lane| {
+        let mut dice = Dice::new().lane(*lane);
+        for round in (0..rounds(12)).filter(|round| round % lanes.len() == *lane) {
+            let bench = with_old_rows(3000);
+            let mut client = Server::on(&bench).flags(&["--audit-keep", "100"]).start();
+            for n in 0..4 {
+                client.send_call("append_event", json!({"content": format!("{n}")}));
+            }
+            // It begins a second after the start.
+            std::thread::sleep(Duration::from_millis(900) + Duration::from_micros(dice.below(500_000)));
+            client.kill();
+            done.fetch_add(usize::from(!events(&bench.open()).is_empty()), Ordering::Relaxed);
+            nothing_is_lost(&bench, &dice.told(round));
+            // The next one does it, and clears away what was left.
+            let mut client = Server::on(&bench).flags(&["--audit-keep", "100"]).start();
+            trimmed(&mut client, &bench);
+            client.close();
+            nothing_is_lost(&bench, &dice.told(round));
+            for path in archives(&bench) {
+                let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+                assert!(!name.starts_with('.'), "{}", dice.told(name));
+            }
         }
-        // It begins a second after the start.
-        std::thread::sleep(Duration::from_millis(900) + Duration::from_micros(dice.below(500_000)));
-        client.kill();
-        done += usize::from(!events(&bench.open()).is_empty());
-        nothing_is_lost(&bench, &dice.told(round));
-        // The next one does it, and clears away what was left.
-        let mut client = Server::on(&bench).flags(&["--audit-keep", "100"]).start();
-        trimmed(&mut client, &bench);
-        client.close();
-        nothing_is_lost(&bench, &dice.told(round));
-        for path in archives(&bench) {
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            assert!(!name.starts_with('.'), "{}", dice.told(name));
-        }
-    }
+    });
+    let done = done.into_inner();
     eprintln!("{done} of {} trims were done when the server was killed", rounds(12));
 }
 

@@ -1,7 +1,7 @@
 //! Faults: kills at random moments, power cuts, other processes' locks, full disks, files that vanish.
 //!
 //! Each test starts the program on a database of its own and looks afterwards at the file alone. In `cargo test` each
-//! goes a dozen rounds; `INDELIBLE_FAULT_ROUNDS=300` makes it as many, and `INDELIBLE_FAULT_SEED=...` repeats the run
+//! goes a few rounds; `INDELIBLE_FAULT_ROUNDS=300` makes it as many, and `INDELIBLE_FAULT_SEED=...` repeats the run
 //! whose seed a failure names. docs/RELIABILITY.md says what was run.
 
 #![cfg(target_os = "linux")]
@@ -35,6 +35,15 @@ fn rounds(short: usize) -> usize {
     std::env::var("INDELIBLE_FAULT_ROUNDS").ok().map_or(short, |text| text.parse().unwrap())
 }
 
+/// Runs the same for each of these at the same time: most of it is waiting.
+fn side_by_side<T: Sync>(ways: &[T], run: impl Fn(&T) + Sync) {
+    std::thread::scope(|scope| {
+        for way in ways {
+            scope.spawn(|| run(way));
+        }
+    });
+}
+
 /// Numbers that look random and can be had again.
 #[derive(Clone, Debug)]
 struct Dice {
@@ -50,6 +59,12 @@ impl Dice {
             Err(_) => uuid::Uuid::new_v4().as_u64_pair().0,
         };
         Self { seed, state: seed | 1 }
+    }
+
+    /// Other numbers for each of what runs side by side.
+    fn lane(self, lane: usize) -> Self {
+        let apart = (lane as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        Self { state: (self.state ^ apart) | 1, ..self }
     }
 
     fn next(&mut self) -> u64 {

@@ -6,7 +6,7 @@
 use crate::support::{Answer, Bench, Server, query};
 use crate::trace::disk::{Disk, Survival};
 use crate::trace::{Op, Recording, Session, Step, is_allowed};
-use crate::{Dice, chain, rounds};
+use crate::{Dice, chain, rounds, side_by_side};
 use serde_json::json;
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -271,19 +271,17 @@ fn what_was_acknowledged_outlives_a_power_cut_at_any_moment() {
     if !is_allowed() {
         return;
     }
-    let mut dice = Dice::new();
     let short = rounds(12);
-    for mode in ["WAL", "DELETE", "TRUNCATE", "PERSIST"] {
-        if mode.len() > 6 && short <= 12 {
-            continue;
-        }
+    let modes = ["WAL", "DELETE", "TRUNCATE", "PERSIST"];
+    side_by_side(&modes[..if short > 12 { 4 } else { 2 }], |mode| {
+        let mut dice = Dice::new();
         let bench = Bench::with(&format!(
             "PRAGMA journal_mode = {mode}; CREATE TABLE t(v INTEGER PRIMARY KEY, b BLOB)"
         ));
         let scene = record(&bench);
         let looked = examine(&scene, mode, short * 10, &mut dice);
         assert!(looked > 40, "{looked}");
-    }
+    });
 }
 
 #[test]

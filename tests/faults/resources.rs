@@ -107,6 +107,33 @@ fn nothing_is_written_into_a_file_that_was_deleted_or_replaced() {
 }
 
 #[test]
+fn a_file_that_is_only_read_is_not_read_once_it_is_gone_or_another() {
+    let ways: [&[&str]; 3] =
+        [&["--profile", "explorer"], &["--profile", "explorer", "--immutable"], &["--read-only"]];
+    for flags in ways {
+        let bench = Bench::notes();
+        bench.sql("PRAGMA journal_mode = DELETE");
+        let mut client = Server::on(&bench).flags(flags).start();
+        let (query, argument) =
+            if flags[0] == "--profile" { ("run_query", "sql") } else { ("read_query", "query") };
+        let look =
+            |client: &mut Client| client.call(query, json!({argument: "SELECT count(*) AS n FROM notes"}));
+        look(&mut client).ok();
+        let aside = bench.folder().join("aside.db");
+        std::fs::rename(bench.path(), &aside).unwrap();
+        look(&mut client).fails_as("FILE_GONE", &["is gone: it was deleted or moved"]);
+        client.call("list_tables", json!({})).fails_as("FILE_GONE", &["move it back"]);
+        client.call("describe_table", json!({"table": "notes"})).fails_as("FILE_GONE", &["move it back"]);
+        std::fs::copy(&aside, bench.path()).unwrap();
+        look(&mut client).fails_as("FILE_GONE", &["another file is at"]);
+        std::fs::rename(&aside, bench.path()).unwrap();
+        look(&mut client).ok();
+        let (_, ended) = client.close_with_stderr();
+        assert!(ended.status.success(), "{flags:?}");
+    }
+}
+
+#[test]
 fn a_deleted_wal_is_noticed_and_its_changes_are_kept_at_the_end() {
     let bench = Bench::with("PRAGMA journal_mode = WAL; CREATE TABLE notes(id INTEGER PRIMARY KEY, title)");
     let mut client = served(&bench, &[]);

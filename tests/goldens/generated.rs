@@ -1768,7 +1768,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "1a8f2fc55ada1eaebcd61ec5e0f1eea8c919f174d0dafa03f7330056be6f7a09";
+pub const MANIFEST_SHA256: &str = "c6b125169d9e42725a1235a3056f4f7a18ad94a1ec29bda72d3765be3875aabe";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
 pub const POLICY_SHA256: &str = "4f8a5f8e7e7f7473471e9324a3e93a386e5bd19ec0312fd3f93fbe30d74e8c7f";

@@ -1,4 +1,5 @@
-//! The server over real HTTP: who may come in, what is answered to what, many clients on one memory, and the end.
+//! The server over real HTTP: who may come in, what is answered to what, many clients on one memory or one group, and
+//! the end.
 //!
 //! The client is a plain HTTP client that knows no MCP: what it sends and finds is the wire.
 
@@ -16,6 +17,8 @@ mod desk;
 mod door;
 mod ending;
 mod groups;
+mod hall;
+mod keys;
 mod many;
 mod starting;
 mod streams;

@@ -36,16 +36,40 @@ impl Access {
 
     fn judge(&self, headers: &HeaderMap) -> Result<(), Denied> {
         let Self::Token(expected) = self else { return Ok(()) };
-        let mut given = headers.get_all(AUTHORIZATION).iter();
-        let header = given.next().ok_or(Denied::NoToken)?;
-        let (scheme, token) =
-            header.to_str().ok().and_then(|header| header.split_once(' ')).ok_or(Denied::NoToken)?;
-        if !scheme.eq_ignore_ascii_case("Bearer") {
-            return Err(Denied::NoToken);
+        match bearer(headers) {
+            Bearer::None => Err(Denied::NoToken),
+            Bearer::Two => Err(Denied::WrongToken),
+            // Hashes are compared, all of them: how long it takes tells neither the token nor its length.
+            Bearer::One(token) if constant_time_eq_32(&digest(token), expected) => Ok(()),
+            Bearer::One(_) => Err(Denied::WrongToken),
         }
-        // Hashes are compared, all of them: how long it takes tells neither the token nor its length.
-        let matches = constant_time_eq_32(&digest(token.trim()), expected);
-        if matches && given.next().is_none() { Ok(()) } else { Err(Denied::WrongToken) }
+    }
+}
+
+/// What stands in the header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bearer<'h> {
+    /// No token.
+    None,
+    /// A token.
+    One(&'h str),
+    /// A token and something else beside it.
+    Two,
+}
+
+/// The token of a request.
+pub(super) fn bearer(headers: &HeaderMap) -> Bearer<'_> {
+    let mut given = headers.get_all(AUTHORIZATION).iter();
+    let token = given.next().and_then(|header| header.to_str().ok()?.split_once(' '));
+    match token {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("Bearer") => {
+            if given.next().is_none() {
+                Bearer::One(token.trim())
+            } else {
+                Bearer::Two
+            }
+        }
+        _ => Bearer::None,
     }
 }
 
@@ -56,17 +80,21 @@ pub(super) async fn required(State(access): State<Arc<Access>>, request: Request
         Err(denied) => denied,
     };
     tracing::info!(?denied, "a request was turned away");
-    let (challenge, words) = match denied {
-        Denied::NoToken => (
-            "Bearer realm=\"indelible\"",
-            "this server asks for its token: send `Authorization: Bearer TOKEN`\n",
-        ),
-        Denied::WrongToken => (
-            "Bearer realm=\"indelible\", error=\"invalid_token\", error_description=\"not the token of this server\"",
+    match denied {
+        Denied::NoToken => {
+            challenge("", "this server asks for its token: send `Authorization: Bearer TOKEN`\n")
+        }
+        Denied::WrongToken => challenge(
+            ", error=\"invalid_token\", error_description=\"not the token of this server\"",
             "this is not the token of this server, which is in its INDELIBLE_HTTP_TOKEN\n",
         ),
-    };
-    (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, challenge)], words).into_response()
+    }
+}
+
+/// 401: `parameters` stand behind the realm, each with a comma before it.
+pub(super) fn challenge(parameters: &str, words: &'static str) -> Response {
+    let value = format!("Bearer realm=\"indelible\"{parameters}");
+    (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, value)], words).into_response()
 }
 
 fn digest(token: &str) -> [u8; 32] {

@@ -7,7 +7,7 @@
 //! # Layout
 //!
 //! - `connections`: sockets, bounded in number and time, until the server is told to stop
-//! - `router`: which path leads where, and what stands in front of it; a further path is one more [`router::mount`]
+//! - `router`: which path leads where, and what stands in front of it; `groups`: many services below one path
 //! - `names`: who the server is addressed as and from which web page; `access`: who may come in; `load`: how much at
 //!   once; `body`: bodies that are no message are refused
 //! - this file: start to end
@@ -15,14 +15,16 @@
 mod access;
 mod body;
 mod connections;
+mod groups;
 mod load;
 mod names;
 mod router;
 
-use super::handler::Ends;
+use super::handler::Shared;
 use super::{ANSWERS_AFTER_END, Ending, SHUTDOWN_TIME, Service};
 use crate::config::HttpSettings;
 use crate::error::StartError;
+use axum::Router;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +32,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 pub use body::MAX_BODY_BYTES;
+pub use groups::{Admitted, Groups, Turned, serve_groups};
 
 /// Where the protocol is served; a group of primitives, at its name below.
 pub const PATH: &str = "/mcp";
@@ -61,8 +64,8 @@ pub async fn listen(settings: &HttpSettings) -> Result<Listening, StartError> {
     Ok(Listening { socket, address })
 }
 
-/// Serves at this path until `stop` is cancelled. Then no more connections are taken, answers to requests already received go out
-/// for [`ANSWERS_AFTER_END`], and the service shuts down.
+/// Serves at [`PATH`] until `stop` is cancelled. Then no more connections are taken, answers to requests already
+/// received go out for [`ANSWERS_AFTER_END`], and the service shuts down.
 ///
 /// # Errors
 /// The service's descriptors cannot be sent. Nothing a client sends is an error.
@@ -70,19 +73,29 @@ pub async fn serve<S: Service>(
     service: Arc<S>,
     listening: Listening,
     settings: &HttpSettings,
-    path: &str,
     stop: CancellationToken,
 ) -> Result<Ending, StartError> {
-    let ends = Ends::default();
-    let streams = CancellationToken::new();
-    let endpoint = router::endpoint(Arc::clone(&service), ends.clone(), streams.clone())?;
-    let app = router::front(router::mount(path, endpoint), settings);
+    let (shared, streams) = (Shared::default(), CancellationToken::new());
+    let endpoint = router::endpoint(Arc::clone(&service), &shared, streams.clone())?;
+    let app = router::front(router::mount(PATH, endpoint, settings), settings);
+    Ok(until_stopped(listening, app, &shared, &streams, stop, service.shutdown()).await)
+}
+
+/// Serves the router, and brings everything to its end.
+async fn until_stopped(
+    listening: Listening,
+    app: Router,
+    shared: &Shared,
+    streams: &CancellationToken,
+    stop: CancellationToken,
+    shutdown: impl Future<Output = ()>,
+) -> Ending {
     let connections = connections::accept(listening.socket, app, &stop).await;
-    ends.input.cancel();
+    shared.ends.input.cancel();
     let mut answered = std::pin::pin!(connections.shutdown());
     let in_time = tokio::time::timeout(ANSWERS_AFTER_END, &mut answered).await.is_ok();
-    ends.calls.cancel();
-    if tokio::time::timeout(SHUTDOWN_TIME, service.shutdown()).await.is_err() {
+    shared.ends.calls.cancel();
+    if tokio::time::timeout(SHUTDOWN_TIME, shutdown).await.is_err() {
         tracing::warn!("the shutdown took too long and was abandoned");
     }
     if !in_time {
@@ -90,5 +103,5 @@ pub async fn serve<S: Service>(
         let _ = tokio::time::timeout(LAST_WRITE, &mut answered).await;
         streams.cancel();
     }
-    Ok(Ending::Stopped)
+    Ending::Stopped
 }

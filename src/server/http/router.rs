@@ -1,7 +1,7 @@
 //! Which path leads where, and what stands in front of it.
 //!
-//! A service becomes an [`endpoint`], an endpoint is mounted at a path, and everything that is mounted goes behind one
-//! [`front`]. It serves nothing itself but `/healthz`.
+//! A service becomes an [`endpoint`], an endpoint is mounted at a path (one by [`mount`], many by `groups`), and what is
+//! mounted goes behind one [`front`]. It serves nothing itself but `/healthz`.
 
 use super::access::{self, Access};
 use super::body::{self, MAX_BODY_BYTES, Room};
@@ -10,7 +10,7 @@ use super::names::{self, Names};
 use crate::config::HttpSettings;
 use crate::error::StartError;
 use crate::server::Service;
-use crate::server::handler::{Ends, Handler, Wire};
+use crate::server::handler::{Handler, Shared, Wire};
 use axum::Router;
 use axum::http::Method;
 use axum::http::header::WWW_AUTHENTICATE;
@@ -35,10 +35,10 @@ pub(super) type Endpoint<S> = StreamableHttpService<Arc<Handler<S>>, NeverSessio
 /// The service's descriptors cannot be sent.
 pub(super) fn endpoint<S: Service>(
     service: Arc<S>,
-    ends: Ends,
+    shared: &Shared,
     streams: CancellationToken,
 ) -> Result<Endpoint<S>, StartError> {
-    let handler = Arc::new(Handler::new(service, Wire::Http, ends)?);
+    let handler = Arc::new(Handler::new(service, Wire::Http, shared)?);
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
@@ -53,19 +53,24 @@ pub(super) fn endpoint<S: Service>(
 }
 
 /// An endpoint at its path.
-pub(super) fn mount<S: Service>(path: &str, endpoint: Endpoint<S>) -> Router {
-    let room = Arc::new(Room::new());
-    Router::new().route_service(path, endpoint).layer(from_fn_with_state(room, body::judged))
+pub(super) fn mount<S: Service>(path: &str, endpoint: Endpoint<S>, settings: &HttpSettings) -> Router {
+    let access = Arc::new(Access::new(settings.token.as_ref()));
+    bounded(Router::new().route_service(path, endpoint)).layer(from_fn_with_state(access, access::required))
 }
 
-/// Everything that is mounted behind what every request has to pass, and `/healthz` beside it, which tells nothing.
+/// How many requests and how much of their bodies, of all that is routed here together.
+pub(super) fn bounded(mounted: Router) -> Router {
+    mounted
+        .layer(from_fn_with_state(Arc::new(Room::new()), body::judged))
+        .layer(from_fn_with_state(Arc::new(Load::new()), load::bounded))
+}
+
+/// What is mounted, with those who may come in judged, behind what every request has to pass; and `/healthz` beside
+/// it, which tells nothing.
 pub(super) fn front(mounted: Router, settings: &HttpSettings) -> Router {
     let names = Arc::new(Names::new(&settings.hosts, &settings.origins));
-    let access = Arc::new(Access::new(settings.token.as_ref()));
     // The last one is the first to see a request.
     mounted
-        .layer(from_fn_with_state(Arc::new(Load::new()), load::bounded))
-        .layer(from_fn_with_state(access, access::required))
         .layer(pages(Arc::clone(&names)))
         .layer(from_fn_with_state(names, names::checked))
         .route("/healthz", get(async || "ok\n"))

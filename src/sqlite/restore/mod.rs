@@ -30,6 +30,7 @@ use crate::audit::AuditRow;
 use crate::error::{ErrorCode, ToolError};
 use crate::policy::Narrowing;
 use crate::sqlite::copy::{Place, SnapshotDone, SnapshotKind, SnapshotRequest, snapshot_through};
+use crate::sqlite::fault::{self, Fault};
 use crate::sqlite::ledger::{Appended, Batch};
 use crate::sqlite::{diagnose, open};
 use choose::Chosen;
@@ -93,12 +94,12 @@ pub struct Restored {
 /// # Errors
 /// There is no such snapshot (`INVALID_ARGUMENTS`); it is damaged (`CORRUPT`) or of another database
 /// (`REFUSED`), or what the policy file keeps differs in it (`REFUSED`); the snapshot of what is there could not be made (`SNAPSHOT_FAILED`); the lock was not to be had
-/// (`BUSY`); SQLite's. The database is as it was then.
+/// (`BUSY`); SQLite's. The database is as it was then, but for a fault at the commit itself, of which nobody knows yet.
 pub fn restore(
     request: &RestoreRequest,
     now: jiff::Timestamp,
     before_commit: &mut dyn FnMut(),
-) -> Result<Restored, ToolError> {
+) -> Result<Restored, Fault> {
     let began = Instant::now();
     let place = Place::of(&request.database, &request.folder)
         .map_err(|words| ToolError::new(ErrorCode::SqlError, format!("{UNDONE}: {words}")))?;
@@ -135,15 +136,15 @@ impl Work<'_> {
         source: &Private,
         target: &mut Connection,
         before_commit: &mut dyn FnMut(),
-    ) -> Result<Restored, ToolError> {
+    ) -> Result<Restored, Fault> {
         let backup = Backup::new(source.connection(), target).map_err(|error| failed(&error))?;
-        step(&backup, 0)?;
+        begin(&backup)?;
         let live =
             open::beside(&self.place.real, self.request.busy_timeout).map_err(|error| failed(&error))?;
         let restored = self.prepare(&live, source)?;
         drop(live);
         before_commit();
-        step(&backup, -1)?;
+        finish(&backup)?;
         Ok(restored)
     }
 
@@ -156,12 +157,12 @@ impl Work<'_> {
         source: &Private,
         target: &mut Connection,
         before_commit: &mut dyn FnMut(),
-    ) -> Result<Restored, ToolError> {
+    ) -> Result<Restored, Fault> {
         target
             .execute_batch("BEGIN EXCLUSIVE; PRAGMA locking_mode=EXCLUSIVE; COMMIT")
             .map_err(|error| failed(&error))?;
         if journal_mode(target)? == "wal" {
-            return Err(ToolError::new(
+            return Err(Fault::error(
                 ErrorCode::Busy,
                 format!("{UNDONE}: another process has just switched the database to WAL; try again"),
             ));
@@ -169,7 +170,7 @@ impl Work<'_> {
         let restored = self.prepare(target, source)?;
         before_commit();
         let backup = Backup::new(source.connection(), target).map_err(|error| failed(&error))?;
-        step(&backup, -1)?;
+        finish(&backup)?;
         drop(backup);
         // With the lock kept, the journal was emptied and not removed, as another write would.
         let _ = target.execute_batch("PRAGMA locking_mode=NORMAL").and_then(|()| {
@@ -276,16 +277,26 @@ impl Work<'_> {
     }
 }
 
-/// One step of the backup; without pages it takes the lock, with all it also commits.
-fn step(backup: &Backup<'_, '_>, pages: i32) -> Result<(), ToolError> {
-    match backup.step(pages).map_err(|error| failed(&error))? {
-        StepResult::Done => Ok(()),
-        StepResult::More if pages == 0 => Ok(()),
-        _ => {
-            let busy = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
-            Err(failed(&rusqlite::Error::SqliteFailure(busy, None)))
-        }
+/// The first step of the backup: it takes the lock, with all it also commits.
+fn begin(backup: &Backup<'_, '_>) -> Result<(), ToolError> {
+    match backup.step(0).map_err(|error| failed(&error))? {
+        StepResult::Done | StepResult::More => Ok(()),
+        _ => Err(failed(&busy())),
     }
+}
+
+/// All the others, and the commit.
+fn finish(backup: &Backup<'_, '_>) -> Result<(), Fault> {
+    match backup.step(-1) {
+        Ok(StepResult::Done) => Ok(()),
+        Ok(_) => Err(failed(&busy()).into()),
+        Err(error) if fault::is_of_the_disk(&error) => Err(Fault::InDoubt(failed(&error).message)),
+        Err(error) => Err(failed(&error).into()),
+    }
+}
+
+fn busy() -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None)
 }
 
 /// The call's detail with what the restore came to.

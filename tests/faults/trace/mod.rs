@@ -90,6 +90,13 @@ impl Sabotage {
         Arc::new(sabotage)
     }
 
+    /// Calls fail from that number on, counted from now, or only that one; 0 for none.
+    pub(crate) fn begin(&self, from: usize, once: bool) {
+        self.seen.store(0, Ordering::Relaxed);
+        self.once.store(once, Ordering::Relaxed);
+        self.from.store(from, Ordering::Relaxed);
+    }
+
     /// Nothing fails any more.
     pub(crate) fn end(&self) {
         self.from.store(0, Ordering::Relaxed);

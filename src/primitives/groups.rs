@@ -1,0 +1,84 @@
+//! The groups of a data folder, each a server once it is asked for.
+//!
+//! What they share is here: the store, the tools, the log. It does not judge who asks.
+
+use super::GroupServer;
+use crate::config::Settings;
+use crate::error::StartError;
+use crate::spec::model::Manifest;
+use crate::state::Outcome;
+use crate::state::clock::Clock;
+use crate::state::store::Store;
+use crate::store::audit_log::AuditLog;
+use crate::surface::{Surface, SurfaceSettings};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The groups.
+pub struct Groups {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    settings: Settings,
+    surface: Arc<Surface>,
+    words: SurfaceSettings,
+    audit_log: Option<Arc<AuditLog>>,
+    /// One id for this run of the server, for the log.
+    session: String,
+    /// By id: a name may come to mean another group.
+    open: Mutex<HashMap<String, Arc<GroupServer>>>,
+}
+
+impl Groups {
+    /// The groups of a store.
+    ///
+    /// # Errors
+    /// A manifest that the build would have refused; exit status 2.
+    pub fn new(
+        manifest: &Manifest,
+        settings: Settings,
+        words: SurfaceSettings,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        audit_log: Option<Arc<AuditLog>>,
+    ) -> Result<Self, StartError> {
+        let surface = Arc::new(Surface::new(manifest, &settings.profile, &words, settings.read_only)?);
+        let session = uuid::Uuid::new_v4().to_string();
+        Ok(Self { store, clock, settings, surface, words, audit_log, session, open: Mutex::default() })
+    }
+
+    /// Where everything is kept.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// The active tools.
+    #[must_use]
+    pub fn surface(&self) -> &Surface {
+        &self.surface
+    }
+
+    /// The group of this name, made if it is missing and `create` says so. It is looked up each time, so that a group
+    /// that somebody makes is served at once.
+    ///
+    /// # Errors
+    /// As the catalog says.
+    pub async fn open(&self, name: &str, create: bool) -> Outcome<Arc<GroupServer>> {
+        let group = self.store.catalog().group(name, create).await?;
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let id = group.id.clone();
+        let server = open.entry(id).or_insert_with(|| {
+            Arc::new(GroupServer {
+                group,
+                store: Arc::clone(&self.store),
+                clock: Arc::clone(&self.clock),
+                settings: self.settings.clone(),
+                surface: Arc::clone(&self.surface),
+                words: self.words.clone(),
+                session: self.session.clone(),
+                audit_log: self.audit_log.clone(),
+            })
+        });
+        Ok(Arc::clone(server))
+    }
+}

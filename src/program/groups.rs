@@ -1,0 +1,124 @@
+//! Groups of primitives over HTTP: who may come in, and to what.
+//!
+//! A key opens one group and some of its tools. The operator's token opens every group. Nothing is remembered of a key
+//! from one request to the next, so that one which is taken back is so at once.
+
+use super::Served;
+use crate::config::HttpSettings;
+use crate::error::{ErrorCode, StartError, ToolError};
+use crate::outcome::Caller;
+use crate::primitives::access::{allowed, narrowed};
+use crate::primitives::groups::Groups;
+use crate::server::http::{Admitted, Groups as GroupsOverHttp, Turned};
+use crate::state::clock::{Clock, SystemClock};
+use crate::state::keys::{self, Key, Scope};
+use constant_time_eq::constant_time_eq_32;
+use std::sync::Arc;
+
+/// The groups that are served.
+pub struct ServedGroups {
+    groups: Groups,
+    /// The one that is served, where it is not all.
+    only: Option<String>,
+    /// Whether who sends nothing may do everything.
+    open: bool,
+    /// SHA-256 of the operator's token.
+    token: Option<[u8; 32]>,
+}
+
+/// Somebody who came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// Nobody was asked for anything.
+    Anybody,
+    /// Whoever started the server: they know its token.
+    Operator,
+    /// Whoever has this key, which holds.
+    Holder(Key),
+}
+
+impl ServedGroups {
+    /// Groups for those whom the settings and the keys let in.
+    ///
+    /// # Errors
+    /// Nobody could come in, or everybody although there are keys: exit status 2. The keys cannot be read: 1.
+    pub(super) async fn new(
+        groups: Groups,
+        only: Option<&str>,
+        http: &HttpSettings,
+    ) -> Result<Self, StartError> {
+        let all = groups.store().catalog().keys().list(None).await.map_err(super::failed)?;
+        let now = SystemClock.now();
+        let opens = |key: &Key| key.holds(now) && only.is_none_or(|only| only == key.group.name);
+        let keys = all.iter().filter(|key| opens(key)).count();
+        if http.no_auth && keys > 0 {
+            return Err(StartError::usage(
+                "--no-auth lets everybody in, and there are keys: leave it out, or take the keys back with \
+                 `indelible keys revoke`",
+            ));
+        }
+        if keys == 0 && http.token.is_none() && !http.no_auth {
+            return Err(StartError::usage(
+                "no key: `indelible keys create --data DIR --group NAME` makes one, which clients send as \
+                 `Authorization: Bearer KEY`; on a loopback address --no-auth lets everybody on this machine in",
+            ));
+        }
+        let token = http.token.as_ref().map(|token| keys::hash(token.reveal()));
+        Ok(Self { groups, only: only.map(str::to_owned), open: http.no_auth, token })
+    }
+}
+
+impl GroupsOverHttp for ServedGroups {
+    type Service = Served;
+    type Who = Who;
+
+    async fn identify(&self, credential: Option<&str>) -> Result<Who, Turned> {
+        let Some(credential) = credential else {
+            return if self.open { Ok(Who::Anybody) } else { Err(Turned::NoCredential) };
+        };
+        // Hashes are compared, all of them: how long it takes tells neither the token nor its length.
+        if self.token.is_some_and(|token| constant_time_eq_32(&keys::hash(credential), &token)) {
+            return Ok(Who::Operator);
+        }
+        // Whoever sends a key is held to it, also where nobody has to.
+        if self.open && keys::id(credential).is_none() {
+            return Ok(Who::Anybody);
+        }
+        let keys = self.groups.store().catalog().keys();
+        let key = keys::judge(keys, credential, SystemClock.now()).await.map_err(turned)?;
+        key.map(Who::Holder).ok_or(Turned::WrongCredential)
+    }
+
+    async fn admit(&self, who: &Who, name: &str, query: Option<&str>) -> Result<Admitted<Served>, Turned> {
+        let (credential, scope) = match who {
+            Who::Anybody => (None, &Scope::All),
+            Who::Operator => (Some(Arc::from("operator")), &Scope::All),
+            // Whether there is another group of this name is not looked up.
+            Who::Holder(key) if key.group.name != name => return Err(Turned::Elsewhere),
+            Who::Holder(key) => (Some(Arc::from(key.id.as_str())), &key.scope),
+        };
+        if self.only.as_ref().is_some_and(|only| only != name) {
+            return Err(if matches!(who, Who::Holder(_)) { Turned::Elsewhere } else { Turned::NoSuch });
+        }
+        let group = self.groups.open(name, false).await.map_err(turned)?;
+        let surface = self.groups.surface();
+        let tools = narrowed(surface, allowed(surface, scope), query).map_err(Turned::Query)?;
+        Ok(Admitted {
+            id: group.group.id.clone(),
+            service: Arc::new(Served::Group(group)),
+            caller: Caller { credential, tools },
+        })
+    }
+
+    async fn shutdown(&self) {
+        self.groups.store().close().await;
+    }
+}
+
+/// Why something cannot be looked up.
+fn turned(error: ToolError) -> Turned {
+    match error.code {
+        ErrorCode::NotFound => Turned::NoSuch,
+        _ => Turned::Later(error.message),
+    }
+}

@@ -1,0 +1,203 @@
+//! Many services below one path, `/mcp/NAME`: who asks is judged first, then which service that is for.
+//!
+//! It keeps an endpoint for each service once it has been asked for, and knows neither what a service is nor how a
+//! credential is checked: [`Groups`] does.
+
+use super::access::{Bearer, bearer, challenge};
+use super::router::{self, Endpoint};
+use super::{Listening, PATH, until_stopped};
+use crate::config::HttpSettings;
+use crate::error::StartError;
+use crate::outcome::Caller;
+use crate::server::handler::Shared;
+use crate::server::{Ending, Service};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// Services by name, and who may use them.
+pub trait Groups: Send + Sync + 'static {
+    /// What each of them is.
+    type Service: Service;
+
+    /// Who somebody is who came in.
+    type Who: Send + Sync;
+
+    /// Who sends this credential, or none.
+    ///
+    /// # Errors
+    /// [`Turned::NoCredential`], [`Turned::WrongCredential`], [`Turned::Later`].
+    fn identify(&self, credential: Option<&str>) -> impl Future<Output = Result<Self::Who, Turned>> + Send;
+
+    /// The service of this name for somebody, and what they may do there. The query is the URL's, without `?`.
+    ///
+    /// # Errors
+    /// Every [`Turned`] but those of [`Groups::identify`].
+    fn admit(
+        &self,
+        who: &Self::Who,
+        name: &str,
+        query: Option<&str>,
+    ) -> impl Future<Output = Result<Admitted<Self::Service>, Turned>> + Send;
+
+    /// Ends what still runs and closes everything, as [`Service::shutdown`]. Those of the services are not called.
+    fn shutdown(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// Somebody who came in, and to what.
+#[derive(Debug)]
+pub struct Admitted<S> {
+    /// Tells the service apart from every other, for good.
+    pub id: String,
+    /// The service.
+    pub service: Arc<S>,
+    /// Who it is.
+    pub caller: Caller,
+}
+
+impl<S> Clone for Admitted<S> {
+    fn clone(&self) -> Self {
+        Self { id: self.id.clone(), service: Arc::clone(&self.service), caller: self.caller.clone() }
+    }
+}
+
+/// Why somebody did not come in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Turned {
+    /// A credential is asked for, and there is none.
+    NoCredential,
+    /// The credential is none of this server, or no longer.
+    WrongCredential,
+    /// The credential is for something else. Whether what was asked for exists is not said.
+    Elsewhere,
+    /// There is no service of this name.
+    NoSuch,
+    /// The query says what cannot be done; in words.
+    Query(String),
+    /// It cannot be found out now; in words.
+    Later(String),
+}
+
+impl IntoResponse for Turned {
+    fn into_response(self) -> Response {
+        match self {
+            Self::NoCredential => {
+                challenge("", "this server asks for a key: send `Authorization: Bearer KEY`\n")
+            }
+            Self::WrongCredential => challenge(
+                ", error=\"invalid_token\", error_description=\"not a key of this server, or one that is revoked or has expired\"",
+                "this is no key of this server, or it is revoked or has expired; ask a person for another\n",
+            ),
+            Self::Elsewhere => {
+                let words = "the key is not for this path; it opens the group that it was made for\n";
+                (StatusCode::FORBIDDEN, words).into_response()
+            }
+            Self::NoSuch => {
+                let words = "there is nothing at this path; a group is served at /mcp/GROUP\n";
+                (StatusCode::NOT_FOUND, words).into_response()
+            }
+            Self::Query(words) => (StatusCode::BAD_REQUEST, words + "\n").into_response(),
+            Self::Later(words) => (StatusCode::SERVICE_UNAVAILABLE, words + "\n").into_response(),
+        }
+    }
+}
+
+/// Serves each group at its name below [`PATH`] until `stop` is cancelled, as [`super::serve`] does.
+///
+/// # Errors
+/// None: nothing a client sends is an error.
+pub async fn serve_groups<G: Groups>(
+    groups: Arc<G>,
+    listening: Listening,
+    settings: &HttpSettings,
+    stop: CancellationToken,
+) -> Result<Ending, StartError> {
+    let (shared, streams) = (Shared::default(), CancellationToken::new());
+    let mounts = Arc::new(Mounts::<G::Service> {
+        open: Mutex::default(),
+        shared: shared.clone(),
+        streams: streams.clone(),
+    });
+    let below = Router::new().route(&format!("{PATH}/{{name}}"), any(handed_over::<G>)).with_state(mounts);
+    let judged = router::bounded(below).layer(from_fn_with_state(Arc::clone(&groups), judged::<G>));
+    let app = router::front(judged, settings);
+    Ok(until_stopped(listening, app, &shared, &streams, stop, groups.shutdown()).await)
+}
+
+/// Endpoints that have been asked for, by the id of their service.
+struct Mounts<S: Service> {
+    open: Mutex<HashMap<String, Endpoint<S>>>,
+    shared: Shared,
+    streams: CancellationToken,
+}
+
+impl<S: Service> Mounts<S> {
+    fn endpoint(&self, admitted: Admitted<S>) -> Result<Endpoint<S>, StartError> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(endpoint) = open.get(&admitted.id) {
+            return Ok(endpoint.clone());
+        }
+        let endpoint = router::endpoint(admitted.service, &self.shared, self.streams.clone())?;
+        open.insert(admitted.id, endpoint.clone());
+        Ok(endpoint)
+    }
+}
+
+/// Judges who asks, and for what. Whoever has no credential hears the same at every path.
+async fn judged<G: Groups>(State(groups): State<Arc<G>>, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    match admitted(&*groups, &parts).await {
+        Ok(admitted) => {
+            parts.extensions.insert(admitted);
+            next.run(Request::from_parts(parts, body)).await
+        }
+        Err(turned) => {
+            tracing::info!(?turned, "a request was turned away");
+            turned.into_response()
+        }
+    }
+}
+
+async fn admitted<G: Groups>(groups: &G, request: &Parts) -> Result<Admitted<G::Service>, Turned> {
+    let credential = match bearer(&request.headers) {
+        Bearer::None => None,
+        Bearer::One(credential) => Some(credential),
+        Bearer::Two => return Err(Turned::WrongCredential),
+    };
+    let who = groups.identify(credential).await?;
+    let name = request.uri.path().strip_prefix(PATH).and_then(|rest| rest.strip_prefix('/'));
+    match name {
+        Some(name) => groups.admit(&who, name, request.uri.query()).await,
+        None => Err(Turned::NoSuch),
+    }
+}
+
+/// Hands a request to the endpoint of its group.
+async fn handed_over<G: Groups>(
+    State(mounts): State<Arc<Mounts<G::Service>>>,
+    mut request: Request,
+) -> Response {
+    let Some(admitted) = request.extensions_mut().remove::<Admitted<G::Service>>() else {
+        return Turned::NoSuch.into_response();
+    };
+    request.extensions_mut().insert(admitted.caller.clone());
+    match mounts.endpoint(admitted) {
+        Ok(endpoint) => endpoint.handle(request).await.map(Body::new),
+        Err(error) => {
+            tracing::error!(%error, "a group cannot be served");
+            (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "this group cannot be served; a person must look at the log\n",
+            )
+                .into_response()
+        }
+    }
+}
