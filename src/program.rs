@@ -223,6 +223,11 @@ impl Program for Indelible {
         access::check_names(&surface, names).map_err(|words| StartError::usage(format!("--tools: {words}")))
     }
 
+    fn store(&self, place: &Primitives) -> Result<Arc<dyn Store>, StartError> {
+        let store = Embedded::beside(&place.data, Arc::new(SystemClock))?;
+        Ok(Arc::new(store.with_vault_key(place.vault_key.clone())))
+    }
+
     fn worker(&self) -> Result<(), StartError> {
         crate::worker::process::run()
             .map_err(|error| StartError::failure(format!("the worker lost its server: {error}")))
@@ -252,8 +257,8 @@ fn open_folder(settings: &Settings, place: &Primitives) -> Result<Groups, StartE
     let settings = &policy.lowered(settings.clone());
     let sql = SqlSettings { busy_timeout: settings.busy_timeout, narrowing: policy.narrowing, program: None };
     let model = place.embedding_model.as_deref().map(embedding::load).transpose()?;
-    let store: Arc<dyn Store> =
-        Arc::new(Embedded::open(&place.data, Arc::clone(&clock), sql)?.with_embedder(model));
+    let store = Embedded::open(&place.data, Arc::clone(&clock), sql)?;
+    let store: Arc<dyn Store> = Arc::new(store.with_vault_key(place.vault_key.clone()).with_embedder(model));
     let log = settings.audit_log.as_ref();
     let log = log.map(|path| AuditLog::open(path, &place.data.join("catalog.db"))).transpose()?;
     let words = surface_settings(settings);

@@ -7,6 +7,7 @@ use super::GivenLimits;
 use super::origin::{self, Resolved};
 use super::raw::RawArgs;
 use super::value::Given;
+use super::vault_key::{self, VaultKey};
 use crate::audit::Keep;
 use crate::error::StartError;
 use crate::spec::model::{Defaults, Serves};
@@ -66,6 +67,8 @@ pub struct Primitives {
     pub group: Option<String>,
     /// The folder of the model that recalls memories by meaning, absolute.
     pub embedding_model: Option<PathBuf>,
+    /// The key of the vaults; none where the data folder has it.
+    pub vault_key: Option<VaultKey>,
 }
 
 /// Every setting, judged.
@@ -359,7 +362,8 @@ impl<E: Fn(&str) -> Option<OsString>> Sources<E> {
                     .refused("must be 1 to 64 letters, digits, `_`, `-` or `.`, first a letter or digit")),
             });
         let embedding_model = self.path("embedding-model", raw.embedding_model.as_deref(), home)?;
-        Ok(Primitives { data, group: group.transpose()?, embedding_model })
+        let vault_key = vault_key::given(&self.env)?;
+        Ok(Primitives { data, group: group.transpose()?, embedding_model, vault_key })
     }
 
     fn overlays(&self, raw: &RawArgs, home: Option<&OsStr>) -> Result<Vec<PathBuf>, StartError> {

@@ -3,6 +3,7 @@
 //! ```text
 //! DIR/lock                          held by the one server of the folder
 //! DIR/catalog.db                    groups, primitives, hashes of keys
+//! DIR/vault.key                     what secrets are sealed under, unless the environment gives it
 //! DIR/groups/<group>/<primitive>/main.db
 //! DIR/groups/<group>/blobs/aa/bb/<sha256>
 //! ```
@@ -15,8 +16,8 @@
 //! - `folder`: where everything stands, and the lock; `file`: one file with its writing thread and its readers
 //! - `databases`: files of agents' own, reached through workers; `crew`: which workers there are; `fault_words`: what
 //!   their SQL came to, in words
-//! - `catalog`, `kv`, `queue`, `memory`, `files`, `objects`, `blobs`: one file per trait of `state`; `rows`: how they run
-//!   statements; `memory_vectors`: what texts mean, beside their words
+//! - `catalog`, `kv`, `queue`, `memory`, `files`, `objects`, `blobs`, `vault`: one file per trait of `state`; `rows`: how
+//!   they run statements; `memory_vectors`: what texts mean, beside their words
 //! - [`Embedded`]: what ties them
 
 mod blobs;
@@ -35,10 +36,12 @@ mod memory_vectors;
 mod objects;
 mod queue;
 mod rows;
+mod vault;
 
 pub use file::StateFile;
 pub use folder::Folder;
 
+use crate::config::VaultKey;
 use crate::error::StartError;
 use crate::policy::Narrowing;
 use crate::state::Outcome;
@@ -51,6 +54,7 @@ use crate::state::memory::{Embedder, Memory};
 use crate::state::objects::Objects;
 use crate::state::queue::Queue;
 use crate::state::store::Store;
+use crate::state::vault::Vault;
 use async_trait::async_trait;
 use crew::Crew;
 use databases::SqlDb;
@@ -66,17 +70,14 @@ use tokio::sync::Mutex;
 /// # Errors
 /// There is no data folder, or it cannot be used; exit status 1.
 pub fn catalog(data: &Path, clock: Arc<dyn Clock>, create: bool) -> Result<Arc<dyn Catalog>, StartError> {
-    let (path, shown) = (folder::catalog(data), data.display());
     if create {
         folder::private_folder(data).map_err(|error| {
-            StartError::failure(format!("cannot make the data folder `{shown}`: {error}"))
+            StartError::failure(format!("cannot make the data folder `{}`: {error}", data.display()))
         })?;
-    } else if !path.exists() {
-        return Err(StartError::failure(format!(
-            "`{shown}` is no data folder; `indelible groups create` makes one with its first group"
-        )));
+    } else {
+        Folder::beside(data)?;
     }
-    let catalog = catalog::SqlCatalog::open(path, clock);
+    let catalog = catalog::SqlCatalog::open(folder::catalog(data), clock);
     Ok(Arc::new(catalog.map_err(|error| StartError::failure(error.message))?))
 }
 
@@ -86,6 +87,7 @@ pub struct Embedded {
     clock: Arc<dyn Clock>,
     catalog: catalog::SqlCatalog,
     embedder: Option<Arc<dyn Embedder>>,
+    keys: vault::KeySource,
     /// Open files, by the id of their primitive.
     open: Mutex<HashMap<String, Arc<StateFile>>>,
     databases: Mutex<HashMap<String, Arc<SqlDb>>>,
@@ -115,10 +117,22 @@ impl Embedded {
     /// # Errors
     /// The folder cannot be used, or another server has it; exit status 1.
     pub fn open(data: &Path, clock: Arc<dyn Clock>, sql: SqlSettings) -> Result<Self, StartError> {
-        let folder = Folder::lock(data)?;
+        Self::over(Folder::lock(data)?, clock, sql)
+    }
+
+    /// Opens a data folder that is there, beside a server that may have it, for a person's command.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be used; exit status 1.
+    pub fn beside(data: &Path, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
+        Self::over(Folder::beside(data)?, clock, SqlSettings::default())
+    }
+
+    fn over(folder: Folder, clock: Arc<dyn Clock>, sql: SqlSettings) -> Result<Self, StartError> {
         let catalog = catalog::SqlCatalog::open(folder.catalog(), Arc::clone(&clock))
             .map_err(|error| StartError::failure(error.message))?;
         Ok(Self {
+            keys: vault::KeySource::File(folder.vault_key()),
             folder,
             clock,
             catalog,
@@ -133,6 +147,15 @@ impl Embedded {
     #[must_use]
     pub fn with_embedder(mut self, embedder: Option<Arc<dyn Embedder>>) -> Self {
         self.embedder = embedder;
+        self
+    }
+
+    /// The same, with the key of the vaults that the environment gives.
+    #[must_use]
+    pub fn with_vault_key(mut self, key: Option<VaultKey>) -> Self {
+        if let Some(key) = key {
+            self.keys = vault::KeySource::Given(key);
+        }
         self
     }
 
@@ -184,6 +207,11 @@ impl Store for Embedded {
         let file = self.file(primitive, objects::STEPS).await?;
         let blobs = blobs::FolderBlobs::new(self.folder.blobs(&primitive.group));
         Ok(Arc::new(objects::SqlObjects::new(file, blobs, Arc::clone(&self.clock))))
+    }
+
+    async fn vault(&self, primitive: &Primitive) -> Outcome<Arc<dyn Vault>> {
+        let file = self.file(primitive, vault::STEPS).await?;
+        Ok(Arc::new(vault::SqlVault::new(file, Arc::clone(&self.clock), self.keys.clone())))
     }
 
     async fn db(&self, primitive: &Primitive) -> Outcome<Arc<dyn Db>> {

@@ -7,10 +7,12 @@
 mod primitives;
 mod schema;
 mod value;
+mod vault;
 
 pub use primitives::*;
 pub use schema::schema_of;
 pub use value::json_value;
+pub use vault::*;
 
 use crate::render::{Datum, DatumRows};
 use schemars::JsonSchema;

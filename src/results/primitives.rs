@@ -21,7 +21,7 @@ pub struct PrimitiveEntry {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// "db", "fs", "queue", "memory", "kv" or "storage".
+    /// "db", "fs", "queue", "memory", "vault", "kv" or "storage".
     #[serde(rename = "type")]
     pub kind: String,
     /// Whether a person has paused it.

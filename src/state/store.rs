@@ -8,6 +8,7 @@ use super::kv::Kv;
 use super::memory::Memory;
 use super::objects::Objects;
 use super::queue::Queue;
+use super::vault::Vault;
 use async_trait::async_trait;
 use std::sync::Arc;
 
@@ -31,6 +32,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// A storage primitive.
     async fn objects(&self, primitive: &Primitive) -> Outcome<Arc<dyn Objects>>;
+
+    /// A vault primitive.
+    async fn vault(&self, primitive: &Primitive) -> Outcome<Arc<dyn Vault>>;
 
     /// A db primitive.
     async fn db(&self, primitive: &Primitive) -> Outcome<Arc<dyn Db>>;

@@ -158,6 +158,13 @@ pub async fn dispatch(
             };
             crate::primitives::memory::forget(cx, input).await
         }
+        crate::generated::Tool::PrimitivesVaultList => {
+            let args: crate::generated::PrimitivesVaultListArgs = parsed(arguments)?;
+            let input = crate::primitives::vault::ListInput {
+                primitive: args.primitive,
+            };
+            crate::primitives::vault::list(cx, input).await
+        }
         crate::generated::Tool::PrimitivesKvGet => {
             let args: crate::generated::PrimitivesKvGetArgs = parsed(arguments)?;
             let input = crate::primitives::kv::GetInput {

@@ -73,6 +73,8 @@ pub enum Tool {
     PrimitivesMemoryRecall,
     /// `primitives.memory_forget`: Forget or replace a text.
     PrimitivesMemoryForget,
+    /// `primitives.vault_list`: List secrets.
+    PrimitivesVaultList,
     /// `primitives.kv_get`: Read keys.
     PrimitivesKvGet,
     /// `primitives.kv_list`: List keys.
@@ -126,6 +128,7 @@ impl Tool {
         Tool::PrimitivesMemoryRemember,
         Tool::PrimitivesMemoryRecall,
         Tool::PrimitivesMemoryForget,
+        Tool::PrimitivesVaultList,
         Tool::PrimitivesKvGet,
         Tool::PrimitivesKvList,
         Tool::PrimitivesKvSet,
@@ -173,6 +176,7 @@ impl Tool {
             Tool::PrimitivesMemoryRemember => "primitives.memory_remember",
             Tool::PrimitivesMemoryRecall => "primitives.memory_recall",
             Tool::PrimitivesMemoryForget => "primitives.memory_forget",
+            Tool::PrimitivesVaultList => "primitives.vault_list",
             Tool::PrimitivesKvGet => "primitives.kv_get",
             Tool::PrimitivesKvList => "primitives.kv_list",
             Tool::PrimitivesKvSet => "primitives.kv_set",
@@ -221,6 +225,7 @@ impl Tool {
             "primitives.memory_remember" => Some(Tool::PrimitivesMemoryRemember),
             "primitives.memory_recall" => Some(Tool::PrimitivesMemoryRecall),
             "primitives.memory_forget" => Some(Tool::PrimitivesMemoryForget),
+            "primitives.vault_list" => Some(Tool::PrimitivesVaultList),
             "primitives.kv_get" => Some(Tool::PrimitivesKvGet),
             "primitives.kv_list" => Some(Tool::PrimitivesKvList),
             "primitives.kv_set" => Some(Tool::PrimitivesKvSet),
@@ -270,6 +275,7 @@ impl Tool {
             Tool::PrimitivesMemoryRemember => Some(crate::results::schema_of::<crate::results::MemoryRemembered>()),
             Tool::PrimitivesMemoryRecall => Some(crate::results::schema_of::<crate::results::MemoriesRecalled>()),
             Tool::PrimitivesMemoryForget => Some(crate::results::schema_of::<crate::results::MemoriesChanged>()),
+            Tool::PrimitivesVaultList => Some(crate::results::schema_of::<crate::results::VaultList>()),
             Tool::PrimitivesKvGet => Some(crate::results::schema_of::<crate::results::KvFound>()),
             Tool::PrimitivesKvList => Some(crate::results::schema_of::<crate::results::KvPage>()),
             Tool::PrimitivesKvSet => Some(crate::results::schema_of::<crate::results::KvWritten>()),
@@ -318,6 +324,7 @@ impl Tool {
             Tool::PrimitivesMemoryRemember => schemars::schema_for!(PrimitivesMemoryRememberArgs),
             Tool::PrimitivesMemoryRecall => schemars::schema_for!(PrimitivesMemoryRecallArgs),
             Tool::PrimitivesMemoryForget => schemars::schema_for!(PrimitivesMemoryForgetArgs),
+            Tool::PrimitivesVaultList => schemars::schema_for!(PrimitivesVaultListArgs),
             Tool::PrimitivesKvGet => schemars::schema_for!(PrimitivesKvGetArgs),
             Tool::PrimitivesKvList => schemars::schema_for!(PrimitivesKvListArgs),
             Tool::PrimitivesKvSet => schemars::schema_for!(PrimitivesKvSetArgs),
@@ -748,6 +755,14 @@ pub struct PrimitivesMemoryForgetArgs {
     pub text: Option<String>,
     /// `tags`: list of strings, optional.
     pub tags: Option<Vec<String>>,
+}
+
+/// The arguments of `primitives.vault_list`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesVaultListArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
 }
 
 /// The arguments of `primitives.kv_get`.
@@ -1768,7 +1783,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "c6b125169d9e42725a1235a3056f4f7a18ad94a1ec29bda72d3765be3875aabe";
+pub const MANIFEST_SHA256: &str = "13e4a6a9dec75bbb6d4541e8ca4adf91b2ee107e69497c75bc59c2b56e84827e";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
 pub const POLICY_SHA256: &str = "4f8a5f8e7e7f7473471e9324a3e93a386e5bd19ec0312fd3f93fbe30d74e8c7f";

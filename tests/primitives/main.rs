@@ -20,6 +20,8 @@ mod stdio;
 #[cfg(target_os = "linux")]
 #[path = "../support/mod.rs"]
 mod support;
+mod vault;
+mod vault_commands;
 
 use indelible::embedded::{Embedded, SqlSettings};
 use indelible::error::{ErrorCode, ToolError};
