@@ -13,6 +13,7 @@ use crate::cli::{PolicyQuestion, Program, ToolLine, ToolsReport, Verdict};
 use crate::config::{HttpSettings, Primitives, Profile, Resolved, Settings};
 use crate::doctor::{self, Report};
 use crate::embedded::{self, Embedded, SqlSettings};
+use crate::embedding;
 use crate::error::{EXIT_UNREADABLE, StartError, ToolError};
 use crate::handlers::restore::RestoreInput;
 use crate::outcome::CallContext;
@@ -260,8 +261,9 @@ fn open_folder(settings: &Settings, place: &Primitives) -> Result<Groups, StartE
         program: None,
         snapshots: snapshots_kept(settings),
     };
+    let model = place.embedding_model.as_deref().map(embedding::load).transpose()?;
     let store = Embedded::open(&place.data, Arc::clone(&clock), sql)?;
-    let store: Arc<dyn Store> = Arc::new(store.with_vault_key(place.vault_key.clone()));
+    let store: Arc<dyn Store> = Arc::new(store.with_vault_key(place.vault_key.clone()).with_embedder(model));
     let log = settings.audit_log.as_ref();
     let log = log.map(|path| AuditLog::open(path, &place.data.join("catalog.db"))).transpose()?;
     let words = surface_settings(settings);

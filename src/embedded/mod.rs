@@ -19,7 +19,8 @@
 //!   their SQL came to, in words
 //! - `branches`: of databases; `copies`, `keeper`: snapshots, restores and forks; `records`: which file is what, in the
 //!   catalog; `sweep`: what nothing names is removed
-//! - `catalog`, `kv`, `queue`, `memory`, `files`, `objects`, `blobs`, `vault`: one file per trait of `state`; `rows`: how they run statements
+//! - `catalog`, `kv`, `queue`, `memory`, `files`, `objects`, `blobs`, `vault`: one file per trait of `state`; `rows`: how
+//!   they run statements; `memory_vectors`: what texts mean, beside their words
 //! - [`Embedded`]: what ties them
 
 mod blobs;
@@ -37,6 +38,7 @@ mod keeper;
 mod keys;
 mod kv;
 mod memory;
+mod memory_vectors;
 mod objects;
 mod queue;
 mod records;
@@ -56,7 +58,7 @@ use crate::state::clock::Clock;
 use crate::state::db::Db;
 use crate::state::files::Files;
 use crate::state::kv::Kv;
-use crate::state::memory::Memory;
+use crate::state::memory::{Embedder, Memory};
 use crate::state::objects::Objects;
 use crate::state::queue::Queue;
 use crate::state::snapshots::Snapshot;
@@ -95,6 +97,7 @@ pub struct Embedded {
     folder: Arc<Folder>,
     clock: Arc<dyn Clock>,
     catalog: Arc<catalog::SqlCatalog>,
+    embedder: Option<Arc<dyn Embedder>>,
     keys: vault::KeySource,
     /// Open files, by the id of their primitive.
     open: Mutex<HashMap<String, Arc<StateFile>>>,
@@ -153,8 +156,15 @@ impl Embedded {
         let (of_sweeper, shut) = (Arc::clone(&keeper), Arc::clone(&gate));
         let sweeper = Arc::new(Sweeper { folder: Arc::clone(&folder), keeper: of_sweeper, gate: shut });
         let keys = vault::KeySource::File(folder.vault_key());
-        let (open, databases) = (Mutex::default(), Mutex::default());
-        Ok(Self { folder, clock, catalog, keys, open, databases, crew, keeper, gate, sweeper })
+        let (open, databases, embedder) = (Mutex::default(), Mutex::default(), None);
+        Ok(Self { folder, clock, catalog, embedder, keys, open, databases, crew, keeper, gate, sweeper })
+    }
+
+    /// The same, with memories recalled by meaning, too, where there is a model.
+    #[must_use]
+    pub fn with_embedder(mut self, embedder: Option<Arc<dyn Embedder>>) -> Self {
+        self.embedder = embedder;
+        self
     }
 
     /// The same, with the key of the vaults that the environment gives.
@@ -218,7 +228,7 @@ impl Store for Embedded {
 
     async fn memory(&self, primitive: &Primitive) -> Outcome<Arc<dyn Memory>> {
         let file = self.file(primitive, memory::STEPS).await?;
-        Ok(Arc::new(memory::SqlMemory::new(file, Arc::clone(&self.clock))))
+        Ok(Arc::new(memory::SqlMemory::new(file, Arc::clone(&self.clock), self.embedder.clone())))
     }
 
     async fn files(&self, primitive: &Primitive) -> Outcome<Arc<dyn Files>> {

@@ -1842,7 +1842,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "76882d71f3e12bbc5a279c9ce8c19037f58e68f181fedf0e6922c8ea4b76b29f";
+pub const MANIFEST_SHA256: &str = "a4aacca516a209c5817007c47b3ab43f1e1566c45f8ae32333b67193cd0144c7";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
 pub const POLICY_SHA256: &str = "4f8a5f8e7e7f7473471e9324a3e93a386e5bd19ec0312fd3f93fbe30d74e8c7f";

@@ -16,6 +16,7 @@ mod copies;
 mod databases;
 mod files;
 mod kv;
+mod meaning;
 mod memory;
 mod objects;
 mod queue;
