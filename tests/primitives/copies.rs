@@ -109,6 +109,7 @@ impl Bench {
                     .recall(sought)
                     .await
                     .unwrap()
+                    .memories
                     .iter()
                     .map(|one| one.text.rsplit(' ').next().unwrap().parse().unwrap())
                     .collect();
