@@ -49,10 +49,16 @@ pub enum Tool {
     PrimitivesPrimitiveList,
     /// `primitives.primitive_create`: Create a primitive.
     PrimitivesPrimitiveCreate,
+    /// `primitives.primitive_snapshot`: Snapshot a primitive.
+    PrimitivesPrimitiveSnapshot,
+    /// `primitives.primitive_fork`: Copy a primitive.
+    PrimitivesPrimitiveFork,
     /// `primitives.db_query`: Read a database with SQL.
     PrimitivesDbQuery,
     /// `primitives.db_exec`: Change a database with SQL.
     PrimitivesDbExec,
+    /// `primitives.db_branch`: Branch a database.
+    PrimitivesDbBranch,
     /// `primitives.fs_read`: Read a file or list a folder.
     PrimitivesFsRead,
     /// `primitives.fs_write`: Write, move or delete a file.
@@ -118,8 +124,11 @@ impl Tool {
         Tool::ExplorerExplainQuery,
         Tool::PrimitivesPrimitiveList,
         Tool::PrimitivesPrimitiveCreate,
+        Tool::PrimitivesPrimitiveSnapshot,
+        Tool::PrimitivesPrimitiveFork,
         Tool::PrimitivesDbQuery,
         Tool::PrimitivesDbExec,
+        Tool::PrimitivesDbBranch,
         Tool::PrimitivesFsRead,
         Tool::PrimitivesFsWrite,
         Tool::PrimitivesFsSearch,
@@ -167,8 +176,11 @@ impl Tool {
             Tool::ExplorerExplainQuery => "explorer.explain_query",
             Tool::PrimitivesPrimitiveList => "primitives.primitive_list",
             Tool::PrimitivesPrimitiveCreate => "primitives.primitive_create",
+            Tool::PrimitivesPrimitiveSnapshot => "primitives.primitive_snapshot",
+            Tool::PrimitivesPrimitiveFork => "primitives.primitive_fork",
             Tool::PrimitivesDbQuery => "primitives.db_query",
             Tool::PrimitivesDbExec => "primitives.db_exec",
+            Tool::PrimitivesDbBranch => "primitives.db_branch",
             Tool::PrimitivesFsRead => "primitives.fs_read",
             Tool::PrimitivesFsWrite => "primitives.fs_write",
             Tool::PrimitivesFsSearch => "primitives.fs_search",
@@ -217,8 +229,11 @@ impl Tool {
             "explorer.explain_query" => Some(Tool::ExplorerExplainQuery),
             "primitives.primitive_list" => Some(Tool::PrimitivesPrimitiveList),
             "primitives.primitive_create" => Some(Tool::PrimitivesPrimitiveCreate),
+            "primitives.primitive_snapshot" => Some(Tool::PrimitivesPrimitiveSnapshot),
+            "primitives.primitive_fork" => Some(Tool::PrimitivesPrimitiveFork),
             "primitives.db_query" => Some(Tool::PrimitivesDbQuery),
             "primitives.db_exec" => Some(Tool::PrimitivesDbExec),
+            "primitives.db_branch" => Some(Tool::PrimitivesDbBranch),
             "primitives.fs_read" => Some(Tool::PrimitivesFsRead),
             "primitives.fs_write" => Some(Tool::PrimitivesFsWrite),
             "primitives.fs_search" => Some(Tool::PrimitivesFsSearch),
@@ -268,8 +283,11 @@ impl Tool {
             Tool::ExplorerExplainQuery => Some(crate::results::schema_of::<crate::results::QueryPlan>()),
             Tool::PrimitivesPrimitiveList => Some(crate::results::schema_of::<crate::results::PrimitiveList>()),
             Tool::PrimitivesPrimitiveCreate => Some(crate::results::schema_of::<crate::results::PrimitiveMade>()),
+            Tool::PrimitivesPrimitiveSnapshot => Some(crate::results::schema_of::<crate::results::SnapshotMade>()),
+            Tool::PrimitivesPrimitiveFork => Some(crate::results::schema_of::<crate::results::PrimitiveMade>()),
             Tool::PrimitivesDbQuery => Some(crate::results::schema_of::<crate::results::RowSet>()),
             Tool::PrimitivesDbExec => Some(crate::results::schema_of::<crate::results::DatabaseChanged>()),
+            Tool::PrimitivesDbBranch => Some(crate::results::schema_of::<crate::results::DatabaseBranches>()),
             Tool::PrimitivesFsRead => Some(crate::results::schema_of::<crate::results::FileRead>()),
             Tool::PrimitivesFsWrite => Some(crate::results::schema_of::<crate::results::FileWritten>()),
             Tool::PrimitivesFsSearch => Some(crate::results::schema_of::<crate::results::FilesFound>()),
@@ -318,8 +336,11 @@ impl Tool {
             Tool::ExplorerExplainQuery => schemars::schema_for!(ExplorerExplainQueryArgs),
             Tool::PrimitivesPrimitiveList => schemars::schema_for!(PrimitivesPrimitiveListArgs),
             Tool::PrimitivesPrimitiveCreate => schemars::schema_for!(PrimitivesPrimitiveCreateArgs),
+            Tool::PrimitivesPrimitiveSnapshot => schemars::schema_for!(PrimitivesPrimitiveSnapshotArgs),
+            Tool::PrimitivesPrimitiveFork => schemars::schema_for!(PrimitivesPrimitiveForkArgs),
             Tool::PrimitivesDbQuery => schemars::schema_for!(PrimitivesDbQueryArgs),
             Tool::PrimitivesDbExec => schemars::schema_for!(PrimitivesDbExecArgs),
+            Tool::PrimitivesDbBranch => schemars::schema_for!(PrimitivesDbBranchArgs),
             Tool::PrimitivesFsRead => schemars::schema_for!(PrimitivesFsReadArgs),
             Tool::PrimitivesFsWrite => schemars::schema_for!(PrimitivesFsWriteArgs),
             Tool::PrimitivesFsSearch => schemars::schema_for!(PrimitivesFsSearchArgs),
@@ -571,6 +592,26 @@ pub struct PrimitivesPrimitiveCreateArgs {
     pub name: String,
 }
 
+/// The arguments of `primitives.primitive_snapshot`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesPrimitiveSnapshotArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `label`: string, optional.
+    pub label: Option<String>,
+}
+
+/// The arguments of `primitives.primitive_fork`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesPrimitiveForkArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `new_name`: string, optional.
+    pub new_name: Option<String>,
+}
+
 /// The arguments of `primitives.db_query`.
 #[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -581,6 +622,8 @@ pub struct PrimitivesDbQueryArgs {
     pub sql: String,
     /// `params`: array or object, optional.
     pub params: Option<serde_json::Value>,
+    /// `branch`: string, optional.
+    pub branch: Option<String>,
 }
 
 /// The arguments of `primitives.db_exec`.
@@ -595,6 +638,22 @@ pub struct PrimitivesDbExecArgs {
     pub params: Option<serde_json::Value>,
     /// `statements`: list of objects, optional.
     pub statements: Option<Vec<serde_json::Map<String, serde_json::Value>>>,
+    /// `branch`: string, optional.
+    pub branch: Option<String>,
+}
+
+/// The arguments of `primitives.db_branch`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesDbBranchArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `action`: string, optional.
+    pub action: Option<String>,
+    /// `branch`: string, optional.
+    pub branch: Option<String>,
+    /// `force`: boolean, optional.
+    pub force: Option<bool>,
 }
 
 /// The arguments of `primitives.fs_read`.
@@ -1810,7 +1869,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "49f833df12d77fadbf0679206023f63776b3b77e0b1a26c6885ecb1ccc4c2488";
+pub const MANIFEST_SHA256: &str = "0eeac31a26a24972b0fb35cc5db6c7d9c2849d35174b57855be08a0f94caab9c";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
 pub const POLICY_SHA256: &str = "4f8a5f8e7e7f7473471e9324a3e93a386e5bd19ec0312fd3f93fbe30d74e8c7f";
