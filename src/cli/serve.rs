@@ -8,6 +8,7 @@ use super::runtime::{self, Signals};
 use crate::config::{HttpSettings, Settings};
 use crate::error::{EXIT_OK, StartError};
 use crate::logging::START;
+use crate::sandbox;
 use crate::server::http::{Listening, PATH};
 use crate::server::{self, Ending, Service};
 use std::io::IsTerminal;
@@ -31,6 +32,7 @@ pub(super) fn on_stdio<P: Program>(program: &P, settings: &Settings) -> Result<u
                 "this waits for an MCP client; ctrl-c ends it, `indelible demo` shows it at work"
             );
         }
+        sandbox::give_back_code();
         let ending = server::serve_stdio(service, signals.stop).await;
         drop(watching);
         ended(ending?)
@@ -51,11 +53,13 @@ pub(super) fn over_http<P: Program>(
             let signals = runtime::signals(false)?;
             let group = place.group.as_deref().unwrap_or("GROUP");
             say_where(settings, http, &listening, &format!("{PATH}/{group}"));
+            sandbox::give_back_code();
             return ended(server::http::serve_groups(groups, listening, http, signals.stop).await?);
         }
         let service = program.open(settings).await?;
         let (signals, watching) = keep_up(settings, &service)?;
         say_where(settings, http, &listening, PATH);
+        sandbox::give_back_code();
         let ending = server::http::serve(service, listening, http, signals.stop).await;
         drop(watching);
         ended(ending?)

@@ -12,6 +12,7 @@ use crate::sqlite::params::Params;
 use crate::sqlite::watch::Stop;
 use crate::sqlite::write::Changed;
 use crate::store::TurnGuard;
+use crate::store::crowd::Crowd;
 use crate::worker::pool::{JobError, Terms};
 use crate::worker::protocol::{Answer, Grouped, Work};
 use std::collections::VecDeque;
@@ -32,6 +33,7 @@ pub(super) const CHANGE: fate::Change =
 #[derive(Default)]
 pub(crate) struct Together {
     waiting: Mutex<VecDeque<Waiting>>,
+    crowd: Crowd,
 }
 
 struct Waiting {
@@ -127,6 +129,8 @@ impl Call<'_> {
                 }
                 continue;
             }
+            let together = &self.core.together;
+            together.crowd.gather(|| together.lock().len()).await;
             store.flush_audit(Duration::ZERO, Some(&turn)).await;
             self.core.run_waiting(&turn).await;
         }

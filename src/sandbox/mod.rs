@@ -5,7 +5,7 @@
 //!
 //! # Layout
 //!
-//! - `linux`: Landlock for files, networks and signals; seccomp for system calls; limits
+//! - `linux`: Landlock for files, networks and signals; seccomp for system calls; limits; pages
 //! - `elsewhere`: other systems have none of these
 //! - [`attempt`]: tries what must be denied, for tests and `indelible doctor`
 
@@ -61,6 +61,12 @@ pub fn close_inherited() {
 /// the process ends when it next looks at its closed stdin.
 pub fn die_with_the_parent() {
     system::die_with_the_parent();
+}
+
+/// Gives back the memory of code that only the start of the process needed, where the system can do that: most of a
+/// program is read once, and would count as this process's for as long as it lives.
+pub fn give_back_code() {
+    system::give_back_code();
 }
 
 /// Confines the calling thread, and so every thread that it starts later. There must be no other yet.

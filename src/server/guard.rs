@@ -54,11 +54,14 @@ impl<H: rmcp::ServerHandler> RmcpService<RoleServer> for Guard<H> {
     }
 }
 
-/// What the work comes to, or the answer to a request that panicked.
-pub(super) async fn caught<F: Future>(work: F) -> Result<F::Output, ErrorData> {
+/// What the work comes to, or the answer to a request that panicked. No async function: that would keep room for
+/// the work twice.
+pub(super) fn caught<F: Future>(work: F) -> impl Future<Output = Result<F::Output, ErrorData>> {
     // Neither a handler nor a service keeps state that a panic could leave half changed.
-    AssertUnwindSafe(work).catch_unwind().await.map_err(|_panic| {
-        let words = "internal error: the request failed in the server, which lives on; see its stderr";
-        ErrorData::internal_error(words, None)
+    AssertUnwindSafe(work).catch_unwind().map(|done| {
+        done.map_err(|_panic| {
+            let words = "internal error: the request failed in the server, which lives on; see its stderr";
+            ErrorData::internal_error(words, None)
+        })
     })
 }

@@ -53,12 +53,12 @@ impl Turns {
     ///
     /// # Errors
     /// The call panicked.
-    pub(super) async fn run<F: Future>(
+    pub(super) fn run<F: Future>(
         &self,
         context: &RequestContext<RoleServer>,
         start: impl FnOnce(CallContext) -> F,
-    ) -> Result<F::Output, ErrorData> {
-        self.asking(context, None, start).await
+    ) -> impl Future<Output = Result<F::Output, ErrorData>> {
+        self.asking(context, None, start)
     }
 
     /// Runs a call when it is its turn, and cancels its own token when the client cancels or the server
@@ -89,7 +89,8 @@ impl Turns {
         let caller = caller(context);
         let call = caught(start(CallContext { caller, cancel: cancel.clone(), progress: reporter, confirm }));
         let outcome = {
-            let mut call = std::pin::pin!(call);
+            // On the heap from the start: within this future, it would be moved along with it several times.
+            let mut call = Box::pin(call);
             loop {
                 tokio::select! {
                     biased;

@@ -13,6 +13,7 @@
 //! front of the queue. Such a commit is not synced; a tenth of a second later the WAL is, beside everything else.
 
 pub mod audit_log;
+pub mod crowd;
 pub mod queue;
 pub mod reader;
 mod settling;
@@ -26,6 +27,7 @@ use crate::sqlite::identity::Opened;
 pub use crate::sqlite::ledger::Appended;
 use crate::sqlite::ledger::{Ledger, MAX_TEXT_BYTES};
 use crate::sqlite::trim::RESERVED;
+use crowd::Crowd;
 use queue::{Append, AuditMaker, Job, Queue, Text};
 use settling::Settling;
 use std::path::PathBuf;
@@ -80,6 +82,8 @@ struct Shared {
     turn: Arc<Mutex<()>>,
     writer: Writer,
     wake: Notify,
+    /// Appends that came together.
+    crowd: Crowd,
     /// Set when the server ends: what can wait for the next start does.
     stopping: Arc<AtomicBool>,
 }
@@ -103,6 +107,7 @@ impl Store {
             turn: Arc::default(),
             writer,
             wake: Notify::new(),
+            crowd: Crowd::default(),
             stopping: Arc::default(),
         });
         let gatherer = tokio::spawn(gather(Arc::clone(&shared)));
@@ -261,6 +266,7 @@ impl Store {
             // Taken along by the drain of another.
             answer = &mut settled => answer,
             turn = Arc::clone(&self.shared.turn).lock_owned() => {
+                self.shared.crowd.gather(|| self.shared.queue.appends()).await;
                 self.shared.writer.send(Message::Drain { appends: true, turn: Some(turn), wait: self.busy_timeout, done: None });
                 settled.await
             }

@@ -63,6 +63,7 @@ struct Jobs {
     waiting: VecDeque<Job>,
     audit_rows: usize,
     audit_bytes: usize,
+    appends: usize,
 }
 
 impl Queue {
@@ -120,6 +121,12 @@ impl Queue {
         self.lock().audit_rows > 0
     }
 
+    /// How many appends wait.
+    #[must_use]
+    pub fn appends(&self) -> usize {
+        self.lock().appends
+    }
+
     /// Sends the audit rows that wait to stderr and forgets them.
     pub fn report_unwritten(&self) {
         for job in self.take() {
@@ -137,9 +144,12 @@ impl Queue {
 
 impl Jobs {
     fn count(&mut self, job: &Job) {
-        if let Job::Audit(row) = job {
-            self.audit_rows += 1;
-            self.audit_bytes += size(row);
+        match job {
+            Job::Audit(row) => {
+                self.audit_rows += 1;
+                self.audit_bytes += size(row);
+            }
+            Job::Append(_) => self.appends += 1,
         }
     }
 

@@ -4,7 +4,8 @@
 //! order: there is nothing to keep for the next.
 
 use super::child::receive;
-use super::pool::{COMMIT_GRACE, JobError, Pool};
+use super::clock::COMMIT_GRACE;
+use super::pool::{JobError, Pool};
 use super::protocol::{FromWorker, Order};
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};

@@ -6,13 +6,14 @@
 //!
 //! - [`protocol`]: what goes over the pipe
 //! - [`process`], `frames`, `confine`: the child's loop, its end of the pipe, and what it gives up before it takes SQL
-//! - [`pool`], `nursery`, `child`, `unsent`: the server's side: which worker has which job and for how long, how workers
+//! - [`pool`], `clock`, `nursery`, `child`, `unsent`: the server's side: which worker has which job, for how long, how workers
 //!   are started, one of them, what it has not taken yet
 //! - `narrowed`: what of the user's policy file each worker was told
 //! - [`temp_folder`]: where temporary files go
 //! - [`selftest`]: whether workers are as confined as they should be
 
 mod child;
+mod clock;
 mod confine;
 mod copies;
 mod frames;

@@ -4,6 +4,7 @@
 //! overran or died. It does not know what the jobs mean.
 
 use super::child::{Worker, encoded, receive};
+use super::clock::Clock;
 use super::narrowed::Narrowed;
 use super::nursery::Nursery;
 use super::protocol::{Answer, FromWorker, Job, Order, Setup, ToWorker, Work};
@@ -15,24 +16,22 @@ use crate::sqlite::fault::Fault;
 use crate::sqlite::watch::Stop;
 use std::io;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 /// Workers that read. Two, because their heap limits together with the writer's stay under 300 MB.
 pub const READERS: usize = 2;
 
-/// How long an interrupted statement may take to end before its worker is killed.
-pub const KILL_GRACE: Duration = Duration::from_secs(1);
+/// How long a job reads before another worker is got ready for the next one.
+const LONG_READ: Duration = Duration::from_millis(50);
 
 /// How long the kernel may take to end workers that were killed.
 const KILL_WAIT: Duration = Duration::from_millis(100);
-
-/// How long a commit may take that has been announced.
-pub(super) const COMMIT_GRACE: Duration = Duration::from_secs(120);
 
 /// How long a worker may take to open the file.
 const START_GRACE: Duration = Duration::from_secs(30);
@@ -180,11 +179,37 @@ impl Pool {
             Some(worker) => worker,
             None => self.start(false).await?,
         };
-        let result = self.drive(&mut worker, work, terms, attend).await;
+        let result = {
+            let mut driven = pin!(self.drive(&mut worker, work, terms, attend));
+            let spare = async {
+                sleep(LONG_READ).await;
+                self.get_ready().await;
+                std::future::pending().await
+            };
+            tokio::select! {
+                biased;
+                result = &mut driven => result,
+                never = spare => never,
+            }
+        };
         if !matches!(result, Err(JobError::Killed(_) | JobError::Lost(_))) {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
         }
         result
+    }
+
+    /// Starts a worker for the next call that reads, if none waits and there is a place: that call shall not wait
+    /// longer for its worker than for its answer because another one takes long. Where databases share a yard, room is
+    /// for calls that are there.
+    async fn get_ready(&self) {
+        if self.room.is_some() {
+            return;
+        }
+        let Ok(_place) = self.places.try_acquire() else { return };
+        let none_waits = self.idle.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        if none_waits && let Ok(worker) = self.start(false).await {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
+        }
     }
 
     /// Runs a job that writes. The caller holds the turn-lock.
@@ -289,7 +314,7 @@ impl Pool {
                             unsent.push(encoded(&ToWorker::LogWritten { job }).map_err(lost)?);
                         }
                         Some(FromWorker::Notes(notes)) => notes.iter().for_each(|note| tracing::warn!("{note}")),
-                    Some(FromWorker::Waiting { job }) if job == number => clock.pause(),
+                        Some(FromWorker::Waiting { job }) if job == number => clock.pause(),
                         Some(FromWorker::Started { job }) if job == number => clock.resume(),
                         Some(FromWorker::Committing { job }) if job == number => clock.commit(),
                         Some(_) => {}
@@ -309,51 +334,5 @@ impl Pool {
                 }
             }
         }
-    }
-}
-
-/// When a worker is killed.
-struct Clock {
-    kill_at: Instant,
-    busy_timeout: Duration,
-    paused: Option<(Instant, Instant)>,
-    cancelled: bool,
-    committing: bool,
-}
-
-impl Clock {
-    fn new(timeout: Duration, busy_timeout: Duration) -> Self {
-        let kill_at = Instant::now() + timeout + KILL_GRACE;
-        Self { kill_at, busy_timeout, paused: None, cancelled: false, committing: false }
-    }
-
-    /// The job waits for somebody else; its time stands still for the busy timeout at most.
-    fn pause(&mut self) {
-        if self.paused.is_none() && !self.committing && !self.cancelled {
-            let now = Instant::now();
-            self.paused = Some((now, self.kill_at));
-            self.kill_at = self.kill_at.max(now + self.busy_timeout + KILL_GRACE);
-        }
-    }
-
-    fn resume(&mut self) {
-        if let Some((since, kill_at)) = self.paused.take()
-            && !self.committing
-            && !self.cancelled
-        {
-            self.kill_at = kill_at + since.elapsed();
-        }
-    }
-
-    fn cancel(&mut self) {
-        self.cancelled = true;
-        if !self.committing {
-            self.kill_at = self.kill_at.min(Instant::now() + KILL_GRACE);
-        }
-    }
-
-    fn commit(&mut self) {
-        self.committing = true;
-        self.kill_at = Instant::now() + COMMIT_GRACE;
     }
 }

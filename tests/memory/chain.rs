@@ -270,3 +270,22 @@ fn people_verify_with_exit_statuses_of_their_own() {
     let (status, text, said) = verify(&[]);
     assert_eq!((status, text.as_str()), (4, ""), "{said}");
 }
+
+#[test]
+fn a_verification_reports_progress_where_the_client_asks() {
+    let bench = Bench::notes();
+    let mut client = Server::on(&bench).start();
+    for number in 0..3 {
+        client.call("append_event", json!({"content": number.to_string()})).ok();
+    }
+    client.send(
+        "tools/call",
+        json!({"name": "verify_chain", "arguments": {}, "_meta": {"progressToken": "t"}}),
+    );
+    let told = client.wait_for_method("notifications/progress");
+    assert_eq!(
+        told["params"],
+        json!({"progressToken": "t", "progress": 3.0, "total": 3.0, "message": "verifying the chain"})
+    );
+    client.is_alive();
+}

@@ -4,11 +4,13 @@
 
 mod landlock;
 mod limits;
+mod pages;
 mod seccomp;
 
 use super::{Confined, Reach};
 
 pub(super) use limits::{close_inherited, die_with_the_parent};
+pub(super) use pages::give_back_code;
 
 pub(super) fn confine(reach: &Reach) -> Confined {
     let mut confined = Confined::default();
