@@ -6,7 +6,7 @@
 mod toy;
 
 use indelible::cli::{self, PolicyQuestion, Program, ToolsReport, Verdict};
-use indelible::config::{HttpSettings, Profile, Resolved, Settings};
+use indelible::config::{HttpSettings, Primitives, Profile, Resolved, Settings};
 use indelible::doctor::{self, Report};
 use indelible::error::{EXIT_UNREADABLE, StartError};
 use indelible::logging;
@@ -16,6 +16,7 @@ use indelible::server::Service;
 use indelible::spec::model::{Defaults, Serves};
 use indelible::sqlite::restore::{Restored, Shown, SnapshotEntry};
 use indelible::state::catalog::Catalog;
+use indelible::state::store::Store;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -83,6 +84,10 @@ impl Program for ToyProgram {
 
     fn policy(&self, _: &Settings, question: &PolicyQuestion) -> Result<String, StartError> {
         Ok(format!("toys only, json: {}", question.json))
+    }
+
+    fn store(&self, _: &Primitives) -> Result<Arc<dyn Store>, StartError> {
+        Err(StartError::failure("toys keep no state"))
     }
 
     fn snapshots(&self, _: &Settings) -> Result<Vec<SnapshotEntry>, StartError> {

@@ -79,6 +79,10 @@ pub enum ErrorCode {
     Paused,
     /// The caller's key, or the URL that it uses, leaves the tool out.
     ForbiddenTool,
+    /// No grant of the secret allows the request.
+    NotGranted,
+    /// The host of a request could not be reached, or its answer could not be read.
+    Unreachable,
     /// Anything else SQLite reports, in its own words.
     SqlError,
 }
@@ -114,6 +118,8 @@ impl ErrorCode {
         Self::TooLarge,
         Self::Paused,
         Self::ForbiddenTool,
+        Self::NotGranted,
+        Self::Unreachable,
         Self::SqlError,
     ];
 
@@ -149,6 +155,8 @@ impl ErrorCode {
             Self::TooLarge => "TOO_LARGE",
             Self::Paused => "PAUSED",
             Self::ForbiddenTool => "FORBIDDEN_TOOL",
+            Self::NotGranted => "NOT_GRANTED",
+            Self::Unreachable => "UNREACHABLE",
             Self::SqlError => "SQL_ERROR",
         }
     }

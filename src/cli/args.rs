@@ -5,6 +5,7 @@
 use super::keys::KeysAction;
 use super::people::{GroupsAction, PrimitivesAction};
 use super::tools::{ToolsCommand, ToolsFormat};
+use super::vault::VaultAction;
 use crate::clients::CLIENTS;
 use crate::config::{HttpArgs, RawArgs};
 use clap::builder::PossibleValuesParser;
@@ -155,6 +156,19 @@ The key is printed once, alone on stdout. It works while a server has the folder
     Keys {
         #[command(subcommand)]
         action: KeysAction,
+    },
+    /// List, set and delete secrets of a vault, and say where each may go
+    #[command(after_help = "\
+Examples:
+  indelible vault set --data state --group team github < token.txt
+  indelible vault grant --data state --group team github --host api.github.com --path /repos
+  indelible vault list --data state --group team
+
+A value is read from stdin, or asked for at the terminal; never give it as an argument. A secret goes nowhere \
+without a grant. It works while a server has the folder.")]
+    Vault {
+        #[command(subcommand)]
+        action: VaultAction,
     },
     /// Look a database and its surroundings over, and say what is wrong; changes nothing
     #[command(after_help = "\

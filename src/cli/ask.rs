@@ -4,11 +4,14 @@
 //! is no terminal nobody is asked: a script cannot agree.
 
 use crate::confirm::{Confirmer, PATIENCE, Question, Said};
+use crate::platform;
+use crate::state::vault::LONGEST_VALUE;
 use futures::future::BoxFuture;
 use std::fs::OpenOptions;
-use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
 use tokio_util::sync::CancellationToken;
+use zeroize::Zeroizing;
 
 /// The terminal of this process.
 #[cfg(unix)]
@@ -56,6 +59,31 @@ fn ask_on(text: &str) -> std::io::Result<Said> {
         return Ok(Said::Cancelled);
     }
     Ok(heard(&answer))
+}
+
+/// Asks for a secret, which is not shown while it is typed; without the line break at its end.
+///
+/// # Errors
+/// There is no terminal, or it cannot be told to keep it to itself.
+pub(super) fn secret(question: &str) -> std::io::Result<Zeroizing<String>> {
+    let (input, output) = TERMINAL;
+    let mut typed = OpenOptions::new().read(true).open(input)?;
+    let mut shown = OpenOptions::new().write(true).open(output)?;
+    write!(shown, "{question}")?;
+    shown.flush()?;
+    let mut line = Zeroizing::new(Vec::with_capacity(LONGEST_VALUE + 1));
+    let terminal = typed.try_clone()?;
+    platform::without_echo(&terminal, || {
+        // Byte by byte, so that no buffer keeps a copy.
+        let mut byte = [0];
+        while line.len() <= LONGEST_VALUE && typed.read(&mut byte)? == 1 && byte != *b"\n" {
+            line.extend(byte);
+        }
+        Ok(())
+    })?;
+    writeln!(shown)?;
+    let text = std::str::from_utf8(&line).map_err(|_| std::io::ErrorKind::InvalidData)?;
+    Ok(Zeroizing::new(text.to_owned()))
 }
 
 /// Only a clear yes is one.

@@ -8,7 +8,8 @@
 //! - `args`: the commands and their help; `usage`: clap's errors in our words
 //! - `serve`, `call`, `verify`, `tools`, `policy`, `snapshots`, `doctor`, `client_config`, `bundle`, `completions`:
 //!   one file a command
-//! - `people`: groups and primitives; `keys`: what opens a group; `ask`: the person at the terminal
+//! - `people`: groups and primitives; `keys`: what opens a group; `vault`: secrets and their grants; `ask`: the person
+//!   at the terminal
 //! - `output`, `runtime`, `stdin`: what they share
 
 mod args;
@@ -28,11 +29,12 @@ mod snapshots;
 mod stdin;
 mod tools;
 mod usage;
+mod vault;
 mod verify;
 
 pub use tools::{ToolLine, ToolsReport};
 
-use crate::config::{self, HttpSettings, Profile, RawArgs, Resolved, Settings};
+use crate::config::{self, HttpSettings, Primitives, Profile, RawArgs, Resolved, Settings};
 use crate::doctor::Report;
 use crate::error::{EXIT_OK, StartError};
 use crate::logging;
@@ -42,6 +44,7 @@ use crate::server::http::Groups;
 use crate::spec::model::Serves;
 use crate::sqlite::restore::{Restored, Shown, SnapshotEntry};
 use crate::state::catalog::Catalog;
+use crate::state::store::Store;
 use args::{Cli, Command};
 use clap::Parser;
 use serde_json::Value;
@@ -162,6 +165,12 @@ pub trait Program {
     /// There is no data folder, or it cannot be used; exit status 1.
     fn catalog(&self, data: &Path, create: bool) -> Result<Arc<dyn Catalog>, StartError>;
 
+    /// What a data folder holds, beside a server that may have it. Runs inside a tokio runtime of one thread.
+    ///
+    /// # Errors
+    /// There is no data folder, or it cannot be used; exit status 1.
+    fn store(&self, place: &Primitives) -> Result<Arc<dyn Store>, StartError>;
+
     /// Whether all of these are tools that a server with these settings would offer.
     ///
     /// # Errors
@@ -252,6 +261,10 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
             people::primitives(program, &config::data_folder(&cli.raw, environment)?, action)
         }
         Some(Command::Keys { action }) => keys::keys(program, &cli.raw, environment, action),
+        Some(Command::Vault { action }) => {
+            logging::start(cli.raw.verbose);
+            vault::vault(program, &config::data_folder(&cli.raw, environment)?, action)
+        }
         Some(Command::Doctor { json }) => doctor::doctor(program, &database()?, json),
         Some(Command::Config { client, name, write, file, hooks, log_prompts, hooks_file }) => {
             let wanted = client_config::Wanted { client, name, write, file, hooks, log_prompts, hooks_file };

@@ -6,7 +6,7 @@
 //! - `resolve`: judges them; pure, so that a table of cases tests it
 //! - `given`: the limits whose defaults are the profile's, also under other defaults
 //! - `origin`: where each came from, and the flags that give them again
-//! - `http`: what holds for serving over HTTP alone
+//! - `http`: what holds for serving over HTTP alone; `vault_key`: the key of the vaults
 //!
 //! It opens no file and creates no folder.
 
@@ -16,6 +16,7 @@ mod origin;
 mod raw;
 mod resolve;
 mod value;
+mod vault_key;
 
 pub use given::GivenLimits;
 pub use http::{HttpArgs, HttpSettings, Token, http};
@@ -25,3 +26,4 @@ pub use resolve::{
     Confirm, Primitives, Profile, Settings, data_folder, database_flag, overlays, resolve,
     resolve_with_origins,
 };
+pub use vault_key::VaultKey;

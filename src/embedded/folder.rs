@@ -4,12 +4,12 @@ use crate::error::{ErrorCode, StartError, ToolError};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-/// A data folder of which this process has the lock while it lives.
+/// A data folder, of which a server has the lock while it lives.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    /// Unlocked when it is closed.
-    _lock: File,
+    /// Unlocked when it is closed; a command has none.
+    _lock: Option<File>,
 }
 
 impl Folder {
@@ -30,7 +30,7 @@ impl Folder {
             .open(path.join("lock"))
             .map_err(|error| failed("use", error))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_path_buf(), _lock: lock }),
+            Ok(()) => Ok(Self { path: path.to_path_buf(), _lock: Some(lock) }),
             Err(TryLockError::WouldBlock) => Err(StartError::failure(format!(
                 "another server has the data folder `{shown}`: stop it first"
             ))),
@@ -38,10 +38,37 @@ impl Folder {
         }
     }
 
+    /// Takes a folder that is there, whoever has its lock: SQLite lets processes write one file in turn.
+    ///
+    /// # Errors
+    /// There is no data folder; exit status 1.
+    pub fn beside(path: &Path) -> Result<Self, StartError> {
+        let folder = Self { path: path.to_path_buf(), _lock: None };
+        if folder.catalog().is_file() {
+            return Ok(folder);
+        }
+        Err(StartError::failure(format!(
+            "`{}` is no data folder; `indelible groups create` makes one with its first group",
+            path.display()
+        )))
+    }
+
+    /// The file of the key of the vaults.
+    #[must_use]
+    pub fn vault_key(&self) -> PathBuf {
+        self.path.join("vault.key")
+    }
+
     /// The catalog's file.
     #[must_use]
     pub fn catalog(&self) -> PathBuf {
         catalog(&self.path)
+    }
+
+    /// The folder of all groups.
+    #[must_use]
+    pub fn groups(&self) -> PathBuf {
+        self.path.join("groups")
     }
 
     /// Where the group's large contents stand; made with the first of them.

@@ -64,6 +64,10 @@ pub(super) fn sync_names(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+pub(super) fn without_echo<T>(_terminal: &File, _run: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 pub(super) fn lockable(_folder: &Path) -> Option<File> {
     None
 }

@@ -105,6 +105,14 @@ pub fn sync_names(folder: &Path) -> std::io::Result<()> {
     system::sync_names(folder)
 }
 
+/// Runs something while the terminal does not show what is typed.
+///
+/// # Errors
+/// The system's; elsewhere it cannot be done.
+pub fn without_echo<T>(terminal: &File, run: impl FnOnce() -> std::io::Result<T>) -> std::io::Result<T> {
+    system::without_echo(terminal, run)
+}
+
 /// A folder, open so that it can be locked; none where a folder cannot be opened.
 #[must_use]
 pub fn lockable(folder: &Path) -> Option<File> {

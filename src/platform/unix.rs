@@ -4,6 +4,7 @@
 
 use rustix::fs::{Access, CWD, Mode, OFlags, RenameFlags, access, renameat_with};
 use rustix::io::Errno;
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -74,6 +75,16 @@ pub(super) fn sync_names(folder: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::InvalidInput => Err(error),
         _ => Ok(()),
     }
+}
+
+pub(super) fn without_echo<T>(terminal: &File, run: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let shown = tcgetattr(terminal)?;
+    let mut silent = shown.clone();
+    silent.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(terminal, OptionalActions::Flush, &silent)?;
+    let result = run();
+    tcsetattr(terminal, OptionalActions::Flush, &shown)?;
+    result
 }
 
 pub(super) fn lockable(folder: &Path) -> Option<File> {

@@ -14,6 +14,7 @@ pub mod kv;
 pub mod memory;
 pub mod queue;
 pub mod storage;
+pub mod vault;
 
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;

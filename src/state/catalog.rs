@@ -20,6 +20,8 @@ pub enum Kind {
     Queue,
     /// Texts to be recalled.
     Memory,
+    /// Secrets to be used and not seen.
+    Vault,
     /// Keys and values.
     Kv,
     /// Objects.
@@ -29,7 +31,7 @@ pub enum Kind {
 impl Kind {
     /// Every kind.
     pub const ALL: &'static [Kind] =
-        &[Self::Db, Self::Fs, Self::Queue, Self::Memory, Self::Kv, Self::Storage];
+        &[Self::Db, Self::Fs, Self::Queue, Self::Memory, Self::Vault, Self::Kv, Self::Storage];
 
     /// Its name: `kv`.
     #[must_use]
@@ -39,6 +41,7 @@ impl Kind {
             Self::Fs => "fs",
             Self::Queue => "queue",
             Self::Memory => "memory",
+            Self::Vault => "vault",
             Self::Kv => "kv",
             Self::Storage => "storage",
         }

@@ -8,7 +8,9 @@
 //!
 //! - `catalog`: groups and their primitives; `keys`: what opens a group; `store`: from a primitive to its trait
 //! - `kv`: keys and values; `queue`: jobs, leased and fenced; `memory`: texts to be recalled;
-//!   `files`: a tree; `objects`: values with a type, by key; `blobs`: large contents of both; `db`: tables of an agent's own
+//!   `snapshots`: states to go back to;
+//!   `files`: a tree; `objects`: values with a type, by key; `blobs`: large contents of both; `db`: tables of an agent's own;
+//!   `vault`: secrets
 //! - `clock`: the time, which tests turn by hand; `duration`: lengths of time as agents write them
 
 pub mod blobs;
@@ -22,7 +24,9 @@ pub mod kv;
 pub mod memory;
 pub mod objects;
 pub mod queue;
+pub mod snapshots;
 pub mod store;
+pub mod vault;
 
 use crate::error::{ErrorCode, ToolError};
 

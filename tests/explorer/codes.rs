@@ -110,6 +110,8 @@ fn each_code_stands_in_front_of_its_words_and_the_words_say_what_to_do() {
         "TOO_LARGE",
         "PAUSED",
         "FORBIDDEN_TOOL",
+        "NOT_GRANTED",
+        "UNREACHABLE",
     ];
     let listed = include_str!("../../docs/ERRORS.md")
         .lines()

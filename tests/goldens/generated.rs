@@ -49,10 +49,16 @@ pub enum Tool {
     PrimitivesPrimitiveList,
     /// `primitives.primitive_create`: Create a primitive.
     PrimitivesPrimitiveCreate,
+    /// `primitives.primitive_snapshot`: Snapshot a primitive.
+    PrimitivesPrimitiveSnapshot,
+    /// `primitives.primitive_fork`: Copy a primitive.
+    PrimitivesPrimitiveFork,
     /// `primitives.db_query`: Read a database with SQL.
     PrimitivesDbQuery,
     /// `primitives.db_exec`: Change a database with SQL.
     PrimitivesDbExec,
+    /// `primitives.db_branch`: Branch a database.
+    PrimitivesDbBranch,
     /// `primitives.fs_read`: Read a file or list a folder.
     PrimitivesFsRead,
     /// `primitives.fs_write`: Write, move or delete a file.
@@ -73,6 +79,8 @@ pub enum Tool {
     PrimitivesMemoryRecall,
     /// `primitives.memory_forget`: Forget or replace a text.
     PrimitivesMemoryForget,
+    /// `primitives.vault_list`: List secrets.
+    PrimitivesVaultList,
     /// `primitives.kv_get`: Read keys.
     PrimitivesKvGet,
     /// `primitives.kv_list`: List keys.
@@ -114,8 +122,11 @@ impl Tool {
         Tool::ExplorerExplainQuery,
         Tool::PrimitivesPrimitiveList,
         Tool::PrimitivesPrimitiveCreate,
+        Tool::PrimitivesPrimitiveSnapshot,
+        Tool::PrimitivesPrimitiveFork,
         Tool::PrimitivesDbQuery,
         Tool::PrimitivesDbExec,
+        Tool::PrimitivesDbBranch,
         Tool::PrimitivesFsRead,
         Tool::PrimitivesFsWrite,
         Tool::PrimitivesFsSearch,
@@ -126,6 +137,7 @@ impl Tool {
         Tool::PrimitivesMemoryRemember,
         Tool::PrimitivesMemoryRecall,
         Tool::PrimitivesMemoryForget,
+        Tool::PrimitivesVaultList,
         Tool::PrimitivesKvGet,
         Tool::PrimitivesKvList,
         Tool::PrimitivesKvSet,
@@ -161,8 +173,11 @@ impl Tool {
             Tool::ExplorerExplainQuery => "explorer.explain_query",
             Tool::PrimitivesPrimitiveList => "primitives.primitive_list",
             Tool::PrimitivesPrimitiveCreate => "primitives.primitive_create",
+            Tool::PrimitivesPrimitiveSnapshot => "primitives.primitive_snapshot",
+            Tool::PrimitivesPrimitiveFork => "primitives.primitive_fork",
             Tool::PrimitivesDbQuery => "primitives.db_query",
             Tool::PrimitivesDbExec => "primitives.db_exec",
+            Tool::PrimitivesDbBranch => "primitives.db_branch",
             Tool::PrimitivesFsRead => "primitives.fs_read",
             Tool::PrimitivesFsWrite => "primitives.fs_write",
             Tool::PrimitivesFsSearch => "primitives.fs_search",
@@ -173,6 +188,7 @@ impl Tool {
             Tool::PrimitivesMemoryRemember => "primitives.memory_remember",
             Tool::PrimitivesMemoryRecall => "primitives.memory_recall",
             Tool::PrimitivesMemoryForget => "primitives.memory_forget",
+            Tool::PrimitivesVaultList => "primitives.vault_list",
             Tool::PrimitivesKvGet => "primitives.kv_get",
             Tool::PrimitivesKvList => "primitives.kv_list",
             Tool::PrimitivesKvSet => "primitives.kv_set",
@@ -209,8 +225,11 @@ impl Tool {
             "explorer.explain_query" => Some(Tool::ExplorerExplainQuery),
             "primitives.primitive_list" => Some(Tool::PrimitivesPrimitiveList),
             "primitives.primitive_create" => Some(Tool::PrimitivesPrimitiveCreate),
+            "primitives.primitive_snapshot" => Some(Tool::PrimitivesPrimitiveSnapshot),
+            "primitives.primitive_fork" => Some(Tool::PrimitivesPrimitiveFork),
             "primitives.db_query" => Some(Tool::PrimitivesDbQuery),
             "primitives.db_exec" => Some(Tool::PrimitivesDbExec),
+            "primitives.db_branch" => Some(Tool::PrimitivesDbBranch),
             "primitives.fs_read" => Some(Tool::PrimitivesFsRead),
             "primitives.fs_write" => Some(Tool::PrimitivesFsWrite),
             "primitives.fs_search" => Some(Tool::PrimitivesFsSearch),
@@ -221,6 +240,7 @@ impl Tool {
             "primitives.memory_remember" => Some(Tool::PrimitivesMemoryRemember),
             "primitives.memory_recall" => Some(Tool::PrimitivesMemoryRecall),
             "primitives.memory_forget" => Some(Tool::PrimitivesMemoryForget),
+            "primitives.vault_list" => Some(Tool::PrimitivesVaultList),
             "primitives.kv_get" => Some(Tool::PrimitivesKvGet),
             "primitives.kv_list" => Some(Tool::PrimitivesKvList),
             "primitives.kv_set" => Some(Tool::PrimitivesKvSet),
@@ -258,8 +278,11 @@ impl Tool {
             Tool::ExplorerExplainQuery => Some(crate::results::schema_of::<crate::results::QueryPlan>()),
             Tool::PrimitivesPrimitiveList => Some(crate::results::schema_of::<crate::results::PrimitiveList>()),
             Tool::PrimitivesPrimitiveCreate => Some(crate::results::schema_of::<crate::results::PrimitiveMade>()),
+            Tool::PrimitivesPrimitiveSnapshot => Some(crate::results::schema_of::<crate::results::SnapshotMade>()),
+            Tool::PrimitivesPrimitiveFork => Some(crate::results::schema_of::<crate::results::PrimitiveMade>()),
             Tool::PrimitivesDbQuery => Some(crate::results::schema_of::<crate::results::RowSet>()),
             Tool::PrimitivesDbExec => Some(crate::results::schema_of::<crate::results::DatabaseChanged>()),
+            Tool::PrimitivesDbBranch => Some(crate::results::schema_of::<crate::results::DatabaseBranches>()),
             Tool::PrimitivesFsRead => Some(crate::results::schema_of::<crate::results::FileRead>()),
             Tool::PrimitivesFsWrite => Some(crate::results::schema_of::<crate::results::FileWritten>()),
             Tool::PrimitivesFsSearch => Some(crate::results::schema_of::<crate::results::FilesFound>()),
@@ -270,6 +293,7 @@ impl Tool {
             Tool::PrimitivesMemoryRemember => Some(crate::results::schema_of::<crate::results::MemoryRemembered>()),
             Tool::PrimitivesMemoryRecall => Some(crate::results::schema_of::<crate::results::MemoriesRecalled>()),
             Tool::PrimitivesMemoryForget => Some(crate::results::schema_of::<crate::results::MemoriesChanged>()),
+            Tool::PrimitivesVaultList => Some(crate::results::schema_of::<crate::results::VaultList>()),
             Tool::PrimitivesKvGet => Some(crate::results::schema_of::<crate::results::KvFound>()),
             Tool::PrimitivesKvList => Some(crate::results::schema_of::<crate::results::KvPage>()),
             Tool::PrimitivesKvSet => Some(crate::results::schema_of::<crate::results::KvWritten>()),
@@ -306,8 +330,11 @@ impl Tool {
             Tool::ExplorerExplainQuery => schemars::schema_for!(ExplorerExplainQueryArgs),
             Tool::PrimitivesPrimitiveList => schemars::schema_for!(PrimitivesPrimitiveListArgs),
             Tool::PrimitivesPrimitiveCreate => schemars::schema_for!(PrimitivesPrimitiveCreateArgs),
+            Tool::PrimitivesPrimitiveSnapshot => schemars::schema_for!(PrimitivesPrimitiveSnapshotArgs),
+            Tool::PrimitivesPrimitiveFork => schemars::schema_for!(PrimitivesPrimitiveForkArgs),
             Tool::PrimitivesDbQuery => schemars::schema_for!(PrimitivesDbQueryArgs),
             Tool::PrimitivesDbExec => schemars::schema_for!(PrimitivesDbExecArgs),
+            Tool::PrimitivesDbBranch => schemars::schema_for!(PrimitivesDbBranchArgs),
             Tool::PrimitivesFsRead => schemars::schema_for!(PrimitivesFsReadArgs),
             Tool::PrimitivesFsWrite => schemars::schema_for!(PrimitivesFsWriteArgs),
             Tool::PrimitivesFsSearch => schemars::schema_for!(PrimitivesFsSearchArgs),
@@ -318,6 +345,7 @@ impl Tool {
             Tool::PrimitivesMemoryRemember => schemars::schema_for!(PrimitivesMemoryRememberArgs),
             Tool::PrimitivesMemoryRecall => schemars::schema_for!(PrimitivesMemoryRecallArgs),
             Tool::PrimitivesMemoryForget => schemars::schema_for!(PrimitivesMemoryForgetArgs),
+            Tool::PrimitivesVaultList => schemars::schema_for!(PrimitivesVaultListArgs),
             Tool::PrimitivesKvGet => schemars::schema_for!(PrimitivesKvGetArgs),
             Tool::PrimitivesKvList => schemars::schema_for!(PrimitivesKvListArgs),
             Tool::PrimitivesKvSet => schemars::schema_for!(PrimitivesKvSetArgs),
@@ -557,6 +585,26 @@ pub struct PrimitivesPrimitiveCreateArgs {
     pub name: String,
 }
 
+/// The arguments of `primitives.primitive_snapshot`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesPrimitiveSnapshotArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `label`: string, optional.
+    pub label: Option<String>,
+}
+
+/// The arguments of `primitives.primitive_fork`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesPrimitiveForkArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `new_name`: string, optional.
+    pub new_name: Option<String>,
+}
+
 /// The arguments of `primitives.db_query`.
 #[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -567,6 +615,8 @@ pub struct PrimitivesDbQueryArgs {
     pub sql: String,
     /// `params`: array or object, optional.
     pub params: Option<serde_json::Value>,
+    /// `branch`: string, optional.
+    pub branch: Option<String>,
 }
 
 /// The arguments of `primitives.db_exec`.
@@ -581,6 +631,22 @@ pub struct PrimitivesDbExecArgs {
     pub params: Option<serde_json::Value>,
     /// `statements`: list of objects, optional.
     pub statements: Option<Vec<serde_json::Map<String, serde_json::Value>>>,
+    /// `branch`: string, optional.
+    pub branch: Option<String>,
+}
+
+/// The arguments of `primitives.db_branch`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesDbBranchArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `action`: string, optional.
+    pub action: Option<String>,
+    /// `branch`: string, optional.
+    pub branch: Option<String>,
+    /// `force`: boolean, optional.
+    pub force: Option<bool>,
 }
 
 /// The arguments of `primitives.fs_read`.
@@ -748,6 +814,14 @@ pub struct PrimitivesMemoryForgetArgs {
     pub text: Option<String>,
     /// `tags`: list of strings, optional.
     pub tags: Option<Vec<String>>,
+}
+
+/// The arguments of `primitives.vault_list`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesVaultListArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
 }
 
 /// The arguments of `primitives.kv_get`.
@@ -1768,7 +1842,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "b5cc32416439b553252de7abb6750e9cf70081417020acafbaa2d87bc9462d8a";
+pub const MANIFEST_SHA256: &str = "a4aacca516a209c5817007c47b3ab43f1e1566c45f8ae32333b67193cd0144c7";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
 pub const POLICY_SHA256: &str = "4f8a5f8e7e7f7473471e9324a3e93a386e5bd19ec0312fd3f93fbe30d74e8c7f";

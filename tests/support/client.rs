@@ -154,8 +154,18 @@ impl Server {
 
     /// Runs a command for people to its end: status, stdout, stderr.
     #[track_caller]
-    pub(crate) fn run(mut self) -> (i32, String, String) {
-        let output = self.command.stdin(Stdio::null()).output().unwrap();
+    pub(crate) fn run(self) -> (i32, String, String) {
+        self.run_with("")
+    }
+
+    /// The same with this on stdin.
+    #[track_caller]
+    pub(crate) fn run_with(mut self, stdin: &str) -> (i32, String, String) {
+        let command = self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // A command that does not read may be gone already.
+        let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+        let output = child.wait_with_output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
     }
