@@ -15,6 +15,8 @@ mod copies;
 #[cfg(target_os = "linux")]
 mod databases;
 mod files;
+#[cfg(target_os = "linux")]
+mod kept;
 mod kv;
 mod meaning;
 mod memory;
