@@ -153,6 +153,8 @@ pub async fn serve_groups<G: Groups>(
         streams: streams.clone(),
     });
     let below = Router::new().route(&format!("{PATH}/{{name}}"), any(handed_over::<G>)).with_state(mounts);
+    // Named, so that it stays behind the judgement when routes that are not judged come beside it.
+    let below = below.fallback(async || Turned::NoSuch.into_response());
     let bounds = Bounds::default();
     let below = router::bounded(below.merge(router::measures(&shared)), &bounds);
     let judged = below.layer(from_fn_with_state(Arc::clone(&groups), judged::<G>));
