@@ -10,17 +10,21 @@
 
 #[cfg(target_os = "linux")]
 mod databases;
+mod echo;
 mod files;
 mod kv;
 mod memory;
 mod objects;
 mod queue;
+mod rebinding;
 mod stdio;
 #[cfg(target_os = "linux")]
 #[path = "../support/mod.rs"]
 mod support;
 mod vault;
 mod vault_commands;
+#[cfg(target_os = "linux")]
+mod vault_use;
 
 use indelible::embedded::{Embedded, SqlSettings};
 use indelible::error::{ErrorCode, ToolError};
