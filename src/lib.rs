@@ -13,7 +13,8 @@
 //!   snippets; the active tools, files laid over them and their arguments; a call's log row, its question to a
 //!   person, its surroundings and outcome; requests to the outside; what primitives can do, as traits
 //! - [`sqlite`]: the only place that opens a connection
-//! - [`worker`], [`embedded`]: the processes that agent SQL runs in; primitives in SQLite files
+//! - [`worker`], [`embedded`], [`embedding`]: the processes that agent SQL runs in; primitives in SQLite files; vectors of
+//!   texts by a model that the user brings
 //! - [`store`], [`handlers`], [`policy_file`], [`app`], [`primitives`]: the server's own tables; one file per family of
 //!   tools; the user's policy file; what ties them; a group of primitives and its tools
 //! - [`server`]: the only place that names rmcp
@@ -32,6 +33,7 @@ pub mod confirm;
 pub mod demo;
 pub mod doctor;
 pub mod embedded;
+pub mod embedding;
 pub mod error;
 pub mod generated;
 pub mod handlers;

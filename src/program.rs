@@ -13,6 +13,7 @@ use crate::cli::{PolicyQuestion, Program, ToolLine, ToolsReport, Verdict};
 use crate::config::{HttpSettings, Primitives, Profile, Resolved, Settings};
 use crate::doctor::{self, Report};
 use crate::embedded::{self, Embedded, SqlSettings};
+use crate::embedding;
 use crate::error::{EXIT_UNREADABLE, StartError, ToolError};
 use crate::handlers::restore::RestoreInput;
 use crate::outcome::CallContext;
@@ -254,9 +255,15 @@ fn open_folder(settings: &Settings, place: &Primitives) -> Result<Groups, StartE
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let policy = policy_file::load(settings)?;
     let settings = &policy.lowered(settings.clone());
-    let sql = SqlSettings { busy_timeout: settings.busy_timeout, narrowing: policy.narrowing, program: None };
+    let sql = SqlSettings {
+        busy_timeout: settings.busy_timeout,
+        narrowing: policy.narrowing,
+        program: None,
+        snapshots: snapshots_kept(settings),
+    };
+    let model = place.embedding_model.as_deref().map(embedding::load).transpose()?;
     let store = Embedded::open(&place.data, Arc::clone(&clock), sql)?;
-    let store: Arc<dyn Store> = Arc::new(store.with_vault_key(place.vault_key.clone()));
+    let store: Arc<dyn Store> = Arc::new(store.with_vault_key(place.vault_key.clone()).with_embedder(model));
     let log = settings.audit_log.as_ref();
     let log = log.map(|path| AuditLog::open(path, &place.data.join("catalog.db"))).transpose()?;
     let words = surface_settings(settings);
@@ -266,6 +273,15 @@ fn open_folder(settings: &Settings, place: &Primitives) -> Result<Groups, StartE
 /// An error that was meant for an agent and meets a person.
 fn failed(error: ToolError) -> StartError {
     StartError::failure(error.message)
+}
+
+/// How many snapshots of a primitive are kept, of each kind.
+fn snapshots_kept(settings: &Settings) -> usize {
+    match settings.snapshots {
+        // There it stands for no automatic ones, which are not optional here.
+        0 => 5,
+        count => usize::try_from(count).unwrap_or(usize::MAX),
+    }
 }
 
 /// The built-in tools with overlay files over them.

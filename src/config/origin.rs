@@ -139,6 +139,15 @@ fn value(settings: &Settings, name: &str) -> (OsString, Origin) {
                 .unwrap_or_default(),
             Origin::Default,
         ),
+        "embedding-model" => (
+            settings
+                .primitives
+                .as_ref()
+                .and_then(|one| one.embedding_model.as_deref())
+                .map(path)
+                .unwrap_or_default(),
+            Origin::Default,
+        ),
         "profile" => (text(&settings.profile), Origin::Default),
         // As the variable takes them; where a path has the separator in it, nothing is shown.
         "tools" => (std::env::join_paths(&settings.tools).unwrap_or_default(), Origin::Default),

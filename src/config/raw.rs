@@ -26,6 +26,11 @@ pub struct RawArgs {
     #[arg(long, value_name = "NAME", global = true)]
     pub group: Option<String>,
 
+    /// Folder with model.onnx and tokenizer.json, so that memories are recalled by meaning, too; only for the profile
+    /// primitives [INDELIBLE_EMBEDDING_MODEL]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub embedding_model: Option<OsString>,
+
     /// File that changes the tools: other words, fewer tools, tools made of SQL; repeatable, later wins
     /// [INDELIBLE_TOOLS: paths separated as in PATH]
     #[arg(long, value_name = "FILE", global = true)]

@@ -65,6 +65,8 @@ pub struct Primitives {
     pub data: PathBuf,
     /// The group; none where it was not given.
     pub group: Option<String>,
+    /// The folder of the model that recalls memories by meaning, absolute.
+    pub embedding_model: Option<PathBuf>,
     /// The key of the vaults; none where the data folder has it.
     pub vault_key: Option<VaultKey>,
 }
@@ -327,9 +329,9 @@ impl<E: Fn(&str) -> Option<OsString>> Sources<E> {
         match profile.serves {
             Serves::Database => {
                 // A variable may be there for another server.
-                if raw.data.is_some() || raw.group.is_some() {
+                if raw.data.is_some() || raw.group.is_some() || raw.embedding_model.is_some() {
                     return Err(StartError::usage(format!(
-                        "--data and --group are for the profile primitives, and {id} serves one database: give --db PATH"
+                        "--data, --group and --embedding-model are for the profile primitives, and {id} serves one database: give --db PATH"
                     )));
                 }
                 let db = self.path("db", raw.db.as_deref(), home)?;
@@ -359,8 +361,9 @@ impl<E: Fn(&str) -> Option<OsString>> Sources<E> {
                 _ => Err(given
                     .refused("must be 1 to 64 letters, digits, `_`, `-` or `.`, first a letter or digit")),
             });
+        let embedding_model = self.path("embedding-model", raw.embedding_model.as_deref(), home)?;
         let vault_key = vault_key::given(&self.env)?;
-        Ok(Primitives { data, group: group.transpose()?, vault_key })
+        Ok(Primitives { data, group: group.transpose()?, embedding_model, vault_key })
     }
 
     fn overlays(&self, raw: &RawArgs, home: Option<&OsStr>) -> Result<Vec<PathBuf>, StartError> {

@@ -1,8 +1,9 @@
 //! Large contents as files named by their hash: `blobs/aa/bb/<sha256>` in the group's folder.
 //!
 //! A file is written under a temporary name, synced and renamed, so that a name stands for all of its bytes. None is
-//! ever changed. Files that no index names any more are not removed yet.
+//! ever changed. A file that is put again is young again: `sweep` removes old ones that no index names.
 
+use super::blocking;
 use super::folder::private_folder;
 use crate::error::{ErrorCode, ToolError};
 use crate::state::Outcome;
@@ -11,16 +12,22 @@ use async_trait::async_trait;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::SystemTime;
 
 /// The blobs of a group.
 #[derive(Clone, Debug)]
 pub(super) struct FolderBlobs {
     folder: PathBuf,
+    gate: Gate,
 }
 
+/// Shared by whoever puts contents, and alone for whoever removes one.
+pub(super) type Gate = Arc<RwLock<()>>;
+
 impl FolderBlobs {
-    pub(super) fn new(folder: PathBuf) -> Self {
-        Self { folder }
+    pub(super) fn new(folder: PathBuf, gate: Gate) -> Self {
+        Self { folder, gate }
     }
 
     fn path(&self, hash: &str) -> PathBuf {
@@ -31,8 +38,11 @@ impl FolderBlobs {
     /// Keeps bytes, on this thread.
     pub(super) fn put_now(&self, hash: &str, bytes: &[u8]) -> Outcome<()> {
         let path = self.path(hash);
+        let _in = self.gate.read().unwrap_or_else(PoisonError::into_inner);
         if path.exists() {
-            return Ok(());
+            // What is about to be named again must not be taken for what nothing has named for long.
+            let touch = || File::options().write(true).open(&path)?.set_modified(SystemTime::now());
+            return touch().map_err(|error| failed("write", &error));
         }
         written(&path, bytes).map_err(|error| failed("write", &error))
     }
@@ -61,11 +71,6 @@ impl Blobs for FolderBlobs {
         let blobs = self.clone();
         blocking(move || blobs.read_now(&hash, offset, most)).await
     }
-}
-
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Outcome<T> + Send + 'static) -> Outcome<T> {
-    let lost = |_| ToolError::new(ErrorCode::Busy, "the server is ending; try again");
-    tokio::task::spawn_blocking(work).await.map_err(lost)?
 }
 
 fn written(path: &Path, bytes: &[u8]) -> std::io::Result<()> {

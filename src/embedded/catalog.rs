@@ -33,6 +33,7 @@ const STEPS: Steps = &[
     ) STRICT, WITHOUT ROWID;
 ",
     super::keys::STEP,
+    super::records::STEP,
 ];
 
 const PRIMITIVE: &str = "SELECT id, group_id, name, kind, paused FROM primitives";
@@ -50,6 +51,38 @@ impl SqlCatalog {
 
     pub(super) async fn close(&self) {
         self.file.close().await;
+    }
+
+    /// A copy of a primitive as it would be, which is not in the catalog yet.
+    pub(super) async fn unmade(&self, like: &Primitive, name: &str) -> Outcome<Primitive> {
+        check_name("new_name", name)?;
+        let (group, wanted) = (like.group.clone(), name.to_owned());
+        let sql = "SELECT 1 FROM primitives WHERE group_id = ?1 AND name = ?2";
+        let there = self
+            .file
+            .read(move |connection| optional(connection, sql, [&group, &wanted], |_| Ok(())))
+            .await?;
+        match there {
+            Some(()) => Err(taken(name)),
+            None => Ok(Primitive { id: new_id(), name: name.to_owned(), paused: false, ..like.clone() }),
+        }
+    }
+
+    /// Adds a primitive.
+    pub(super) async fn add(&self, made: Primitive) -> Outcome<()> {
+        let (name, now) = (made.name.clone(), self.clock.now());
+        let added = self
+            .file
+            .write(move |connection| {
+                run(
+                    connection,
+                    "INSERT INTO primitives (id, group_id, name, kind, created_at)
+                     VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (group_id, name) DO NOTHING",
+                    params![made.id, made.group, made.name, made.kind.name(), now],
+                )
+            })
+            .await?;
+        if added == 0 { Err(taken(&name)) } else { Ok(()) }
     }
 }
 
@@ -144,24 +177,7 @@ impl Catalog for SqlCatalog {
         check_name("name", name)?;
         let made =
             Primitive { id: new_id(), group: group.id.clone(), name: name.to_owned(), kind, paused: false };
-        let (row, now) = (made.clone(), self.clock.now());
-        let added = self
-            .file
-            .write(move |connection| {
-                run(
-                    connection,
-                    "INSERT INTO primitives (id, group_id, name, kind, created_at)
-                     VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (group_id, name) DO NOTHING",
-                    params![row.id, row.group, row.name, row.kind.name(), now],
-                )
-            })
-            .await?;
-        if added == 0 {
-            return Err(ToolError::new(
-                ErrorCode::Conflict,
-                format!("the group has a primitive `{name}` already; choose another name, or use that one"),
-            ));
-        }
+        self.add(made.clone()).await?;
         Ok(made)
     }
 
@@ -171,6 +187,13 @@ impl Catalog for SqlCatalog {
         let changed = self.file.write(move |connection| run(connection, sql, params![id, paused])).await?;
         if changed == 0 { Err(not_found(format!("there is no primitive `{name}` any more"))) } else { Ok(()) }
     }
+}
+
+fn taken(name: &str) -> ToolError {
+    ToolError::new(
+        ErrorCode::Conflict,
+        format!("the group has a primitive `{name}` already; choose another name, or use that one"),
+    )
 }
 
 fn of_group(row: &Row<'_>) -> rusqlite::Result<Group> {

@@ -4,6 +4,8 @@
 //! A worker costs memory even while it waits, and a data folder may hold thousands of databases. It knows no SQL.
 
 use super::SqlSettings;
+use crate::sqlite::copy::{Copied, CopyRequest};
+use crate::state::Outcome;
 use crate::worker::pool::{Attend, JobError, Pool, Terms, Yard};
 use crate::worker::protocol::{Answer, Work};
 use std::collections::HashMap;
@@ -40,8 +42,9 @@ impl Attend for NoLog {
 
 impl Crew {
     /// A crew without workers yet, which ends those that were not used for a while. Must be called in a tokio runtime.
-    pub(super) fn new(sql: SqlSettings) -> Arc<Self> {
-        let yard = Yard::new(MOST_RUNNING, sql.busy_timeout, sql.narrowing, sql.program);
+    pub(super) fn new(sql: &SqlSettings) -> Arc<Self> {
+        let SqlSettings { busy_timeout, narrowing, program, .. } = sql.clone();
+        let yard = Yard::new(MOST_RUNNING, busy_timeout, narrowing, program);
         let crew = Arc::new(Self { yard, pools: Mutex::default() });
         tokio::spawn(watch(Arc::downgrade(&crew)));
         crew
@@ -69,6 +72,24 @@ impl Crew {
         drop(pool);
         self.used(file);
         result
+    }
+
+    /// How long to wait for another process's lock.
+    pub(super) fn busy_timeout(&self) -> Duration {
+        self.yard.busy_timeout
+    }
+
+    /// Makes a copy, in a process of its own.
+    ///
+    /// # Errors
+    /// As [`Yard::copy`].
+    pub(super) async fn copy(&self, request: CopyRequest) -> Outcome<Copied> {
+        self.yard.copy(request).await
+    }
+
+    /// Ends the workers of a file that is used no more, or lets them end what they do.
+    pub(super) fn forget(&self, file: &Path) {
+        self.pools(|pools| pools.remove(file));
     }
 
     /// Stops what runs and ends all workers.

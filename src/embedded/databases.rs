@@ -3,24 +3,28 @@
 //! A file is in WAL mode from the start, so that readers and the writer do not wait for each other. Its only writer is
 //! its worker.
 
-use super::crew::Crew;
 use super::fault_words::{explained, of_statement, unexpected};
+use super::keeper::Keeper;
+use super::records::FIRST_FILE;
 use crate::error::{ErrorCode, ToolError};
 use crate::render::{Caps, Datum, DatumRows};
 use crate::sqlite::batch::{Batch, Bound, Executed as Ran};
+use crate::sqlite::fault::Fault;
 use crate::sqlite::params::Params;
 use crate::sqlite::query::Form;
 use crate::sqlite::state_file;
 use crate::state::Outcome;
-use crate::state::db::{Db, Executed, Statement, Terms};
+use crate::state::catalog::Primitive;
+use crate::state::db::{Branch, Db, Executed, MAIN, Statement, Terms};
 use crate::worker::pool::{self, JobError};
 use crate::worker::protocol::{Answer, Work};
 use async_trait::async_trait;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::RwLock;
 
-/// How long it may take to see whether a lost process had committed.
+/// How long it may take to see the stamp of a file.
 const LOOK_TIME: Duration = Duration::from_secs(5);
 
 /// The policies of both tools.
@@ -28,86 +32,144 @@ const READS: &str = "database_read";
 const CHANGES: &str = "database_change";
 
 pub(super) struct SqlDb {
-    file: PathBuf,
-    crew: Arc<Crew>,
+    pub(super) primitive: Primitive,
+    pub(super) folder: PathBuf,
+    pub(super) keeper: Arc<Keeper>,
+    /// Shared by those who write into files, alone for those who copy or exchange them.
+    pub(super) turn: RwLock<()>,
 }
 
 impl SqlDb {
     /// The database in the folder, made if it is missing.
-    pub(super) async fn open(folder: PathBuf, crew: Arc<Crew>) -> Outcome<Self> {
-        let file = folder.join("main.db");
-        if !file.exists() {
-            let made = file.clone();
-            let lost = |_| ToolError::new(ErrorCode::Busy, "the server is ending; try again");
-            tokio::task::spawn_blocking(move || state_file::empty(&made)).await.map_err(lost)??;
+    pub(super) async fn open(primitive: &Primitive, folder: PathBuf, keeper: Arc<Keeper>) -> Outcome<Self> {
+        let file = folder.join(keeper.catalog.main_file(&primitive.id).await?);
+        if file.ends_with(FIRST_FILE) && !file.exists() {
+            super::blocking(move || state_file::empty(&file)).await?;
         }
-        Ok(Self { file, crew })
+        Ok(Self { primitive: primitive.clone(), folder, keeper, turn: RwLock::default() })
     }
 
-    /// Whether the file bears this stamp; none where that cannot be seen.
-    async fn bears(&self, stamp: i32) -> Option<bool> {
+    /// The file of main.
+    pub(super) async fn main(&self) -> Outcome<PathBuf> {
+        Ok(self.folder.join(self.keeper.catalog.main_file(&self.primitive.id).await?))
+    }
+
+    /// The file of a branch, or of main.
+    async fn file(&self, branch: Option<&str>) -> Outcome<PathBuf> {
+        match branch {
+            None | Some(MAIN) => self.main().await,
+            Some(branch) => Ok(self.folder.join(self.branch(branch).await?.file)),
+        }
+    }
+
+    /// The stamp that a file bears.
+    pub(super) async fn stamp(&self, file: &Path) -> Outcome<i32> {
         let terms = pool::Terms { policy: READS, timeout: LOOK_TIME, cancel: Default::default() };
         let caps = Caps { max_result_bytes: 1_000, max_cell_chars: 100 };
         // Whatever ended one worker may have ended those that wait, too.
         for _ in 0..=pool::READERS {
             let work = reading("PRAGMA user_version".to_owned(), Params::None, 1, caps);
-            match self.crew.read(&self.file, work, &terms).await {
-                Ok(Answer::Rows(rows)) => {
-                    let found = rows.rows.first().and_then(|row| row.first());
-                    return Some(found == Some(&Datum::Integer(stamp.into())));
-                }
+            match self.keeper.crew.read(file, work, &terms).await {
+                Ok(Answer::Rows(rows)) => match rows.rows.first().and_then(|row| row.first()) {
+                    Some(Datum::Integer(stamp)) => return i32::try_from(*stamp).map_err(|_| unexpected()),
+                    _ => return Err(unexpected()),
+                },
                 Err(JobError::Lost(_)) => {}
-                _ => return None,
+                Err(JobError::Fault(Fault::Error(error))) => return Err(error),
+                _ => return Err(unexpected()),
             }
         }
-        None
+        Err(unexpected())
+    }
+
+    /// What became of a transaction whose worker was lost.
+    async fn fate(&self, file: &Path, stamp: i32, lost: ToolError) -> ToolError {
+        let words = match self.stamp(file).await {
+            Ok(found) if found != stamp => return lost,
+            Ok(_) => "the worker died after the commit: the change is in the database, do not repeat it",
+            Err(_) => {
+                "the worker died, and the database cannot be read now to see whether it had committed: look whether the change is there before you repeat it"
+            }
+        };
+        ToolError::new(ErrorCode::WorkerLost, words)
     }
 }
 
 #[async_trait]
 impl Db for SqlDb {
-    async fn query_ro(&self, statement: Statement, terms: Terms) -> Outcome<DatumRows> {
+    async fn query_ro(
+        &self,
+        branch: Option<String>,
+        statement: Statement,
+        terms: Terms,
+    ) -> Outcome<DatumRows> {
         let params = Params::from_json(statement.params)?;
-        let work = reading(statement.sql, params, terms.max_rows, terms.caps);
-        match self.crew.read(&self.file, work, &of_pool(READS, &terms)).await {
-            Ok(Answer::Rows(rows)) => Ok(rows),
-            Ok(_) => Err(unexpected()),
-            Err(error) => Err(explained(error, &terms)),
+        let mut file = self.file(branch.as_deref()).await?;
+        loop {
+            let work = reading(statement.sql.clone(), params.clone(), terms.max_rows, terms.caps);
+            match self.keeper.crew.read(&file, work, &of_pool(READS, &terms)).await {
+                Ok(Answer::Rows(rows)) => return Ok(rows),
+                Ok(_) => return Err(unexpected()),
+                Err(error) => {
+                    // Reading holds nobody up, so the file may have gone for another one meanwhile.
+                    let now = self.file(branch.as_deref()).await?;
+                    if file.exists() || now == file {
+                        return Err(explained(error, &terms));
+                    }
+                    file = now;
+                }
+            }
         }
     }
 
-    async fn exec_tx(&self, statements: Vec<Statement>, terms: Terms) -> Outcome<Vec<Executed>> {
+    async fn exec_tx(
+        &self,
+        branch: Option<String>,
+        statements: Vec<Statement>,
+        terms: Terms,
+    ) -> Outcome<Vec<Executed>> {
         let count = statements.len();
         let bound = statements.into_iter().enumerate().map(|(at, Statement { sql, params })| {
             let params = Params::from_json(params).map_err(|error| of_statement(at, count, error))?;
             Ok(Bound { sql, params })
         });
         let statements = bound.collect::<Outcome<Vec<Bound>>>()?;
+        let _here = self.turn.read().await;
+        let file = self.file(branch.as_deref()).await?;
         let stamp = new_stamp();
         let batch = Batch { statements, max_rows: terms.max_rows, caps: terms.caps, stamp };
-        match self.crew.write(&self.file, Work::Batch(batch), &of_pool(CHANGES, &terms)).await {
+        let done = self.keeper.crew.write(&file, Work::Batch(batch), &of_pool(CHANGES, &terms)).await;
+        match done {
             Ok(Answer::Executed(Ok(results))) => Ok(results.into_iter().map(executed).collect()),
             Ok(Answer::Executed(Err(failed))) => {
                 let error = explained(JobError::Fault(failed.fault), &terms);
-                Err(failed.at.map_or_else(|| error.clone(), |at| of_statement(at, count, error.clone())))
+                Err(match failed.at {
+                    Some(at) => of_statement(at, count, error),
+                    None => error,
+                })
             }
             Ok(_) => Err(unexpected()),
             Err(error @ (JobError::Lost(_) | JobError::Killed(_))) => {
-                let fate = self.bears(stamp).await;
-                Err(match fate {
-                    Some(false) => explained(error, &terms),
-                    Some(true) => ToolError::new(
-                        ErrorCode::WorkerLost,
-                        "the worker died after the commit: the change is in the database, do not repeat it",
-                    ),
-                    None => ToolError::new(
-                        ErrorCode::WorkerLost,
-                        "the worker died, and the database cannot be read now to see whether it had committed: look whether the change is there before you repeat it",
-                    ),
-                })
+                Err(self.fate(&file, stamp, explained(error, &terms)).await)
             }
             Err(error) => Err(explained(error, &terms)),
         }
+    }
+
+    async fn create_branch(&self, branch: &str) -> Outcome<()> {
+        self.make_branch(branch).await
+    }
+
+    async fn promote_branch(&self, branch: &str, force: bool) -> Outcome<Option<String>> {
+        self.promote(branch, force).await
+    }
+
+    async fn discard_branch(&self, branch: &str, force: bool) -> Outcome<()> {
+        self.discard(branch, force).await
+    }
+
+    async fn branches(&self) -> Outcome<Vec<Branch>> {
+        self.list_branches().await
     }
 }
 

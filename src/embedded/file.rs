@@ -29,7 +29,14 @@ pub struct StateFile {
 
 enum Message {
     Write(Box<dyn Write>),
+    /// Say so, and wait until the other end is dropped.
+    Hold(oneshot::Sender<()>, mpsc::Receiver<()>),
     Close,
+}
+
+/// While it lives, nothing is written to a file; what comes in waits.
+pub struct Held {
+    _release: mpsc::Sender<()>,
 }
 
 /// A write on its way: run in the transaction, answered after the commit.
@@ -133,6 +140,18 @@ impl StateFile {
         tokio::task::spawn_blocking(read).await.map_err(|_| lost())?
     }
 
+    /// Holds the writer up, after what is queued.
+    ///
+    /// # Errors
+    /// The file is closed.
+    pub async fn hold(&self) -> Outcome<Held> {
+        let (held, holds) = oneshot::channel();
+        let (release, until) = mpsc::channel();
+        self.writes.send(Message::Hold(held, until)).map_err(|_| lost())?;
+        holds.await.map_err(|_| lost())?;
+        Ok(Held { _release: release })
+    }
+
     fn idle_reader(&self) -> Option<Connection> {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
@@ -165,6 +184,12 @@ fn write_all(connection: &Connection, inbox: &mpsc::Receiver<Message>) {
     while let Some(message) = next.take() {
         match message {
             Message::Close => return,
+            Message::Hold(held, until) => {
+                if held.send(()).is_ok() {
+                    // Ends with an error when the other end is dropped.
+                    let _ = until.recv();
+                }
+            }
             Message::Write(first) => next = write_some(connection, first, inbox),
         }
         if next.is_none() {

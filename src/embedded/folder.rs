@@ -65,6 +65,12 @@ impl Folder {
         catalog(&self.path)
     }
 
+    /// The folder of all groups.
+    #[must_use]
+    pub fn groups(&self) -> PathBuf {
+        self.path.join("groups")
+    }
+
     /// Where the group's large contents stand; made with the first of them.
     #[must_use]
     pub fn blobs(&self, group: &str) -> PathBuf {

@@ -109,6 +109,16 @@ impl Kv for SqlKv {
     }
 }
 
+/// The last version that was given.
+pub(super) fn last_version(connection: &Connection) -> Outcome<i64> {
+    query(connection, "SELECT version FROM counter", [], |row| row.get(0))
+}
+
+/// After a restore: no version is given a second time.
+pub(super) fn go_on_from(connection: &Connection, version: i64) -> Outcome<()> {
+    run(connection, "UPDATE counter SET version = max(version, ?1)", params![version]).map(drop)
+}
+
 fn listed(connection: &Connection, range: &Range, now: i64) -> rusqlite::Result<(Vec<Entry>, bool)> {
     // What is not wanted is not read.
     let columns = if range.values { "form, value" } else { "NULL, NULL" };

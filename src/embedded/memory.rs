@@ -1,15 +1,18 @@
-//! Memories in a table beside a full-text index (FTS5, <https://sqlite.org/fts5.html>).
+//! Memories in a table beside a full-text index (FTS5, <https://sqlite.org/fts5.html>) and, where there is a model, a
+//! table of vectors.
 //!
 //! A text is recalled by its words. Words weigh by how rare they are, and a text that holds less than half of the
 //! query's weight is left out: a list of texts that share a common word with the query helps nobody. What agents write
-//! never reaches FTS5's query language: words are quoted.
+//! never reaches FTS5's query language: words are quoted. How meaning comes in is in `memory_vectors`.
 
 use super::file::StateFile;
+use super::memory_vectors::{self as vectors, Meaning};
 use super::rows::{all, optional, query, run};
 use crate::sqlite::state_file::Steps;
 use crate::state::clock::Clock;
 use crate::state::memory::{
-    Change, GATE, Memory, MemoryKind, NewMemory, Recalled, Remembered, Sought, essence, normal, query_words,
+    Change, Embedder, Found, GATE, Memory, MemoryKind, NewMemory, Recalled, Remembered, SAME, Sought,
+    essence, normal, query_words,
 };
 use crate::state::{Outcome, not_found};
 use async_trait::async_trait;
@@ -17,8 +20,9 @@ use rusqlite::{Connection, Row, params};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-/// `tags` is a sorted JSON array. A memory that is superseded has no words in the index.
-pub(super) const STEPS: Steps = &["
+/// `tags` is a sorted JSON array. A memory that is superseded has no words in the index and no vector.
+pub(super) const STEPS: Steps = &[
+    "
     CREATE TABLE memories (
         seq INTEGER PRIMARY KEY,
         id TEXT NOT NULL UNIQUE,
@@ -34,18 +38,25 @@ pub(super) const STEPS: Steps = &["
     CREATE VIRTUAL TABLE words USING fts5(
         text, content='memories', content_rowid='seq', tokenize='porter unicode61 remove_diacritics 2'
     );
-"];
+",
+    vectors::STEP,
+];
 
 const MEMORY: &str = "SELECT seq, id, kind, text, tags, metadata FROM memories";
 
 pub(super) struct SqlMemory {
     file: Arc<StateFile>,
     clock: Arc<dyn Clock>,
+    embedder: Option<Arc<dyn Embedder>>,
 }
 
 impl SqlMemory {
-    pub(super) fn new(file: Arc<StateFile>, clock: Arc<dyn Clock>) -> Self {
-        Self { file, clock }
+    pub(super) fn new(
+        file: Arc<StateFile>,
+        clock: Arc<dyn Clock>,
+        embedder: Option<Arc<dyn Embedder>>,
+    ) -> Self {
+        Self { file, clock, embedder }
     }
 }
 
@@ -53,11 +64,19 @@ impl SqlMemory {
 impl Memory for SqlMemory {
     async fn remember(&self, memory: NewMemory) -> Outcome<Remembered> {
         let now = self.clock.now();
-        self.file.write(move |connection| insert(connection, &memory, now)).await
+        let meaning = vectors::meaning(self.embedder.as_ref(), &memory.text).await;
+        self.file.write(move |connection| insert(connection, &memory, meaning.as_ref(), now)).await
     }
 
-    async fn recall(&self, sought: Sought) -> Outcome<Vec<Recalled>> {
-        self.file.read(move |connection| recall(connection, &sought)).await
+    async fn recall(&self, sought: Sought) -> Outcome<Found> {
+        let meaning = match &self.embedder {
+            Some(embedder) => {
+                vectors::catch_up(&self.file, embedder, vectors::MOST_BEFORE_A_RECALL).await?;
+                vectors::meaning(Some(embedder), &sought.query).await
+            }
+            None => None,
+        };
+        self.file.read(move |connection| recall(connection, &sought, meaning.as_ref())).await
     }
 
     async fn delete(&self, id: String) -> Outcome<Vec<Change>> {
@@ -69,7 +88,7 @@ impl Memory for SqlMemory {
                 })?;
                 let (seq, text, live) = found.ok_or_else(|| no_memory(&id))?;
                 if live {
-                    forget_words(connection, seq, &text)?;
+                    unlist(connection, seq, &text)?;
                 }
                 run(connection, "DELETE FROM memories WHERE seq = ?1", [seq])?;
                 Ok(vec![Change { id, action: "deleted" }])
@@ -84,20 +103,21 @@ impl Memory for SqlMemory {
         tags: Option<BTreeSet<String>>,
     ) -> Outcome<Vec<Change>> {
         let now = self.clock.now();
+        let meaning = vectors::meaning(self.embedder.as_ref(), &text).await;
         self.file
             .write(move |connection| {
                 let sql = format!("{MEMORY} WHERE id = ?1 AND superseded_by IS NULL");
                 let old = optional(connection, &sql, [&id], stored)?.ok_or_else(|| no_memory(&id))?;
                 // Marked first: the new text may be the old one with other spaces.
                 run(connection, "UPDATE memories SET superseded_by = '' WHERE seq = ?1", [old.seq])?;
-                forget_words(connection, old.seq, &old.recalled.text)?;
+                unlist(connection, old.seq, &old.recalled.text)?;
                 let new = NewMemory {
                     kind: old.recalled.kind,
                     text,
                     tags: tags.unwrap_or(old.recalled.tags),
                     metadata: old.recalled.metadata,
                 };
-                let made = insert(connection, &new, now)?;
+                let made = insert(connection, &new, meaning.as_ref(), now)?;
                 run(
                     connection,
                     "UPDATE memories SET superseded_by = ?2 WHERE seq = ?1",
@@ -109,27 +129,25 @@ impl Memory for SqlMemory {
     }
 
     async fn consolidate(&self) -> Outcome<Vec<Change>> {
+        let model = match &self.embedder {
+            Some(embedder) => {
+                vectors::catch_up(&self.file, embedder, usize::MAX).await?;
+                Some(embedder.model().to_owned())
+            }
+            None => None,
+        };
+        let same = self.file.read(move |connection| same(connection, model.as_deref())).await?;
         self.file
             .write(move |connection| {
-                let sql = format!("{MEMORY} WHERE superseded_by IS NULL ORDER BY seq DESC");
-                let mut newest: HashMap<(MemoryKind, BTreeSet<String>, String), String> = HashMap::new();
                 let mut changes = Vec::new();
-                for one in all(connection, &sql, [], stored)? {
-                    let recalled = one.recalled;
-                    let same = (recalled.kind, recalled.tags.clone(), essence(&recalled.text));
-                    match newest.get(&same) {
-                        None => {
-                            newest.insert(same, recalled.id);
-                        }
-                        Some(winner) => {
-                            run(
-                                connection,
-                                "UPDATE memories SET superseded_by = ?2 WHERE seq = ?1",
-                                params![one.seq, winner],
-                            )?;
-                            forget_words(connection, one.seq, &recalled.text)?;
-                            changes.push(Change { id: recalled.id, action: "superseded" });
-                        }
+                for (old, new) in same {
+                    // A text is never rewritten, so all that may have changed meanwhile is whether both are still there.
+                    let sql =
+                        "UPDATE memories SET superseded_by = ?2 WHERE seq = ?1 AND superseded_by IS NULL
+                         AND EXISTS (SELECT 1 FROM memories WHERE id = ?2 AND superseded_by IS NULL)";
+                    if run(connection, sql, params![old.seq, new])? == 1 {
+                        unlist(connection, old.seq, &old.recalled.text)?;
+                        changes.push(Change { id: old.recalled.id, action: "superseded" });
                     }
                 }
                 Ok(changes)
@@ -143,7 +161,33 @@ struct Stored {
     recalled: Recalled,
 }
 
-fn insert(connection: &Connection, memory: &NewMemory, now: i64) -> Outcome<Remembered> {
+/// The memories that say the same as a later one, and the id of the latest of those.
+fn same(connection: &Connection, model: Option<&str>) -> Outcome<Vec<(Stored, String)>> {
+    type Winners = Vec<(String, String, Option<Vec<f32>>)>;
+    let vectors = model.map(|model| vectors::all_of(connection, model)).transpose()?.unwrap_or_default();
+    let sql = format!("{MEMORY} WHERE superseded_by IS NULL ORDER BY seq DESC");
+    let mut newest: HashMap<(MemoryKind, BTreeSet<String>), Winners> = HashMap::new();
+    let mut found = Vec::new();
+    for one in all(connection, &sql, [], stored)? {
+        let winners = newest.entry((one.recalled.kind, one.recalled.tags.clone())).or_default();
+        let (essence, vector) = (essence(&one.recalled.text), vectors.get(&one.seq));
+        let winner = winners.iter().find(|(_, said, meant)| {
+            *said == essence || vector.zip(meant.as_ref()).is_some_and(|(a, b)| vectors::alike(a, b) >= SAME)
+        });
+        match winner {
+            Some((id, ..)) => found.push((one, id.clone())),
+            None => winners.push((one.recalled.id, essence, vector.cloned())),
+        }
+    }
+    Ok(found)
+}
+
+fn insert(
+    connection: &Connection,
+    memory: &NewMemory,
+    meaning: Option<&Meaning>,
+    now: i64,
+) -> Outcome<Remembered> {
     let tags = serde_json::json!(memory.tags).to_string();
     let normal = normal(&memory.text);
     let known = optional(
@@ -164,36 +208,43 @@ fn insert(connection: &Connection, memory: &NewMemory, now: i64) -> Outcome<Reme
         |row| row.get(0),
     )?;
     run(connection, "INSERT INTO words (rowid, text) VALUES (?1, ?2)", params![seq, memory.text])?;
+    if let Some(meaning) = meaning {
+        vectors::put(connection, seq, meaning)?;
+    }
     Ok(Remembered { id, deduplicated: false })
 }
 
-/// The index keeps no text of its own: it must be told the text that it forgets.
-fn forget_words(connection: &Connection, seq: i64, text: &str) -> Outcome<()> {
+/// Takes a memory out of what is recalled. The index keeps no text of its own: it must be told the text that it forgets.
+fn unlist(connection: &Connection, seq: i64, text: &str) -> Outcome<()> {
     run(connection, "INSERT INTO words (words, rowid, text) VALUES ('delete', ?1, ?2)", params![seq, text])?;
-    Ok(())
+    vectors::forget(connection, seq)
 }
 
-fn recall(connection: &Connection, sought: &Sought) -> Outcome<Vec<Recalled>> {
+fn recall(connection: &Connection, sought: &Sought, meaning: Option<&Meaning>) -> Outcome<Found> {
     let words = query_words(&sought.query);
     let live: i64 =
         query(connection, "SELECT count(*) FROM memories WHERE superseded_by IS NULL", [], |row| row.get(0))?;
     let found = by_words(connection, &words, live)?;
     // The index knows whole words; in languages written without spaces a word is a part of one.
     let found = if found.is_empty() { by_parts(connection, &words)? } else { found };
+    let found = match meaning {
+        Some(meaning) => vectors::fused(&found, &vectors::near(connection, meaning)?),
+        None => found,
+    };
     let sql = format!("{MEMORY} WHERE seq = ?1");
-    let mut recalled = Vec::new();
+    let mut memories = Vec::new();
     for (seq, score) in found {
-        if recalled.len() == sought.limit {
+        if memories.len() == sought.limit {
             break;
         }
         let mut memory = query(connection, &sql, [seq], stored)?.recalled;
         let of_kind = sought.kinds.is_empty() || sought.kinds.contains(&memory.kind);
         if of_kind && sought.tags.is_subset(&memory.tags) {
             memory.score = score;
-            recalled.push(memory);
+            memories.push(memory);
         }
     }
-    Ok(recalled)
+    Ok(Found { hybrid: meaning.is_some(), memories })
 }
 
 /// Memories by the weight of the query's words in them, as BM25 ranks them.

@@ -4,7 +4,8 @@
 //! DIR/lock                          held by the one server of the folder
 //! DIR/catalog.db                    groups, primitives, hashes of keys
 //! DIR/vault.key                     what secrets are sealed under, unless the environment gives it
-//! DIR/groups/<group>/<primitive>/main.db
+//! DIR/groups/<group>/<primitive>/main.db    or another file that the catalog names
+//! DIR/groups/<group>/<primitive>/snapshots/<snapshot>.db
 //! DIR/groups/<group>/blobs/aa/bb/<sha256>
 //! ```
 //!
@@ -16,11 +17,16 @@
 //! - `folder`: where everything stands, and the lock; `file`: one file with its writing thread and its readers
 //! - `databases`: files of agents' own, reached through workers; `crew`: which workers there are; `fault_words`: what
 //!   their SQL came to, in words
-//! - `catalog`, `kv`, `queue`, `memory`, `files`, `objects`, `blobs`, `vault`: one file per trait of `state`; `rows`: how they run statements
+//! - `branches`: of databases; `copies`, `keeper`: snapshots, restores and forks; `records`: which file is what, in the
+//!   catalog; `sweep`: what nothing names is removed
+//! - `catalog`, `kv`, `queue`, `memory`, `files`, `objects`, `blobs`, `vault`: one file per trait of `state`; `rows`: how
+//!   they run statements; `memory_vectors`: what texts mean, beside their words
 //! - [`Embedded`]: what ties them
 
 mod blobs;
+mod branches;
 mod catalog;
+mod copies;
 mod crew;
 mod databases;
 mod fault_words;
@@ -28,19 +34,23 @@ mod file;
 mod file_search;
 mod files;
 mod folder;
+mod keeper;
 mod keys;
 mod kv;
 mod memory;
+mod memory_vectors;
 mod objects;
 mod queue;
+mod records;
 mod rows;
+mod sweep;
 mod vault;
 
 pub use file::StateFile;
 pub use folder::Folder;
 
 use crate::config::VaultKey;
-use crate::error::StartError;
+use crate::error::{ErrorCode, StartError, ToolError};
 use crate::policy::Narrowing;
 use crate::state::Outcome;
 use crate::state::catalog::{Catalog, Primitive};
@@ -48,18 +58,21 @@ use crate::state::clock::Clock;
 use crate::state::db::Db;
 use crate::state::files::Files;
 use crate::state::kv::Kv;
-use crate::state::memory::Memory;
+use crate::state::memory::{Embedder, Memory};
 use crate::state::objects::Objects;
 use crate::state::queue::Queue;
+use crate::state::snapshots::Snapshot;
 use crate::state::store::Store;
 use crate::state::vault::Vault;
 use async_trait::async_trait;
 use crew::Crew;
 use databases::SqlDb;
+use keeper::Keeper;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use sweep::Sweeper;
 use tokio::sync::Mutex;
 
 /// The catalog alone of the folder at `data`, for commands of people: they work while a server has the folder. With
@@ -81,14 +94,18 @@ pub fn catalog(data: &Path, clock: Arc<dyn Clock>, create: bool) -> Result<Arc<d
 
 /// Primitives in a data folder.
 pub struct Embedded {
-    folder: Folder,
+    folder: Arc<Folder>,
     clock: Arc<dyn Clock>,
-    catalog: catalog::SqlCatalog,
+    catalog: Arc<catalog::SqlCatalog>,
+    embedder: Option<Arc<dyn Embedder>>,
     keys: vault::KeySource,
     /// Open files, by the id of their primitive.
     open: Mutex<HashMap<String, Arc<StateFile>>>,
     databases: Mutex<HashMap<String, Arc<SqlDb>>>,
     crew: Arc<Crew>,
+    keeper: Arc<Keeper>,
+    gate: blobs::Gate,
+    sweeper: Arc<Sweeper>,
 }
 
 /// How agent-written SQL runs.
@@ -100,11 +117,14 @@ pub struct SqlSettings {
     pub narrowing: Narrowing,
     /// The program that a worker is; this one where it is left out.
     pub program: Option<PathBuf>,
+    /// Snapshots of a primitive that are kept, of those made by themselves and of those asked for each; at least one.
+    pub snapshots: usize,
 }
 
 impl Default for SqlSettings {
     fn default() -> Self {
-        Self { busy_timeout: Duration::from_secs(5), narrowing: Narrowing::default(), program: None }
+        let (busy_timeout, narrowing) = (Duration::from_secs(5), Narrowing::default());
+        Self { busy_timeout, narrowing, program: None, snapshots: 5 }
     }
 }
 
@@ -114,7 +134,9 @@ impl Embedded {
     /// # Errors
     /// The folder cannot be used, or another server has it; exit status 1.
     pub fn open(data: &Path, clock: Arc<dyn Clock>, sql: SqlSettings) -> Result<Self, StartError> {
-        Self::over(Folder::lock(data)?, clock, sql)
+        let opened = Self::over(Folder::lock(data)?, clock, sql)?;
+        tokio::spawn(sweep::sweep_for_ever(Arc::downgrade(&opened.sweeper)));
+        Ok(opened)
     }
 
     /// Opens a data folder that is there, beside a server that may have it, for a person's command.
@@ -126,17 +148,23 @@ impl Embedded {
     }
 
     fn over(folder: Folder, clock: Arc<dyn Clock>, sql: SqlSettings) -> Result<Self, StartError> {
+        let folder = Arc::new(folder);
         let catalog = catalog::SqlCatalog::open(folder.catalog(), Arc::clone(&clock))
             .map_err(|error| StartError::failure(error.message))?;
-        Ok(Self {
-            keys: vault::KeySource::File(folder.vault_key()),
-            folder,
-            clock,
-            catalog,
-            open: Mutex::default(),
-            databases: Mutex::default(),
-            crew: Crew::new(sql),
-        })
+        let (catalog, crew, gate) = (Arc::new(catalog), Crew::new(&sql), blobs::Gate::default());
+        let keeper = Keeper::new(Arc::clone(&catalog), Arc::clone(&crew), Arc::clone(&clock), sql.snapshots);
+        let (of_sweeper, shut) = (Arc::clone(&keeper), Arc::clone(&gate));
+        let sweeper = Arc::new(Sweeper { folder: Arc::clone(&folder), keeper: of_sweeper, gate: shut });
+        let keys = vault::KeySource::File(folder.vault_key());
+        let (open, databases, embedder) = (Mutex::default(), Mutex::default(), None);
+        Ok(Self { folder, clock, catalog, embedder, keys, open, databases, crew, keeper, gate, sweeper })
+    }
+
+    /// The same, with memories recalled by meaning, too, where there is a model.
+    #[must_use]
+    pub fn with_embedder(mut self, embedder: Option<Arc<dyn Embedder>>) -> Self {
+        self.embedder = embedder;
+        self
     }
 
     /// The same, with the key of the vaults that the environment gives.
@@ -158,17 +186,34 @@ impl Embedded {
         if let Some(file) = open.get(&primitive.id) {
             return Ok(Arc::clone(file));
         }
-        let path = self.folder.primitive(&primitive.group, &primitive.id)?.join("main.db");
+        let (_, path) = self.place(primitive).await?;
         let file = Arc::new(StateFile::open(path, steps)?);
         open.insert(primitive.id.clone(), Arc::clone(&file));
         Ok(file)
+    }
+
+    /// A database, opened once.
+    async fn database(&self, primitive: &Primitive) -> Outcome<Arc<SqlDb>> {
+        let mut databases = self.databases.lock().await;
+        if let Some(db) = databases.get(&primitive.id) {
+            return Ok(Arc::clone(db));
+        }
+        let folder = self.folder.primitive(&primitive.group, &primitive.id)?;
+        let db = Arc::new(SqlDb::open(primitive, folder, Arc::clone(&self.keeper)).await?);
+        databases.insert(primitive.id.clone(), Arc::clone(&db));
+        Ok(db)
+    }
+
+    /// The large contents of a primitive's group.
+    fn blobs(&self, primitive: &Primitive) -> blobs::FolderBlobs {
+        blobs::FolderBlobs::new(self.folder.blobs(&primitive.group), Arc::clone(&self.gate))
     }
 }
 
 #[async_trait]
 impl Store for Embedded {
     fn catalog(&self) -> &dyn Catalog {
-        &self.catalog
+        &*self.catalog
     }
 
     async fn kv(&self, primitive: &Primitive) -> Outcome<Arc<dyn Kv>> {
@@ -183,18 +228,18 @@ impl Store for Embedded {
 
     async fn memory(&self, primitive: &Primitive) -> Outcome<Arc<dyn Memory>> {
         let file = self.file(primitive, memory::STEPS).await?;
-        Ok(Arc::new(memory::SqlMemory::new(file, Arc::clone(&self.clock))))
+        Ok(Arc::new(memory::SqlMemory::new(file, Arc::clone(&self.clock), self.embedder.clone())))
     }
 
     async fn files(&self, primitive: &Primitive) -> Outcome<Arc<dyn Files>> {
         let file = self.file(primitive, files::STEPS).await?;
-        let blobs = blobs::FolderBlobs::new(self.folder.blobs(&primitive.group));
+        let blobs = self.blobs(primitive);
         Ok(Arc::new(files::SqlFiles::new(file, blobs, Arc::clone(&self.clock))))
     }
 
     async fn objects(&self, primitive: &Primitive) -> Outcome<Arc<dyn Objects>> {
         let file = self.file(primitive, objects::STEPS).await?;
-        let blobs = blobs::FolderBlobs::new(self.folder.blobs(&primitive.group));
+        let blobs = self.blobs(primitive);
         Ok(Arc::new(objects::SqlObjects::new(file, blobs, Arc::clone(&self.clock))))
     }
 
@@ -204,14 +249,28 @@ impl Store for Embedded {
     }
 
     async fn db(&self, primitive: &Primitive) -> Outcome<Arc<dyn Db>> {
-        let mut databases = self.databases.lock().await;
-        if let Some(db) = databases.get(&primitive.id) {
-            return Ok(Arc::clone(db) as Arc<dyn Db>);
-        }
-        let folder = self.folder.primitive(&primitive.group, &primitive.id)?;
-        let db = Arc::new(SqlDb::open(folder, Arc::clone(&self.crew)).await?);
-        databases.insert(primitive.id.clone(), Arc::clone(&db));
-        Ok(db)
+        Ok(self.database(primitive).await?)
+    }
+
+    async fn snapshot(&self, primitive: &Primitive, label: Option<String>) -> Outcome<Snapshot> {
+        self.keep(primitive, label).await
+    }
+
+    async fn snapshots(&self, primitive: &Primitive) -> Outcome<Vec<Snapshot>> {
+        let rows = self.catalog.snapshot_rows(&primitive.id).await?;
+        Ok(rows.into_iter().map(|(snapshot, _)| snapshot).collect())
+    }
+
+    async fn restore(&self, primitive: &Primitive, snapshot: &str) -> Outcome<Snapshot> {
+        self.go_back(primitive, snapshot).await
+    }
+
+    async fn fork(&self, primitive: &Primitive, name: &str) -> Outcome<Primitive> {
+        self.copy_primitive(primitive, name).await
+    }
+
+    async fn remove_unnamed(&self, grace: Duration) -> Outcome<u64> {
+        self.sweeper.sweep(grace).await
     }
 
     async fn close(&self) {
@@ -222,4 +281,10 @@ impl Store for Embedded {
         }
         self.catalog.close().await;
     }
+}
+
+/// Runs work that waits for the disk on a thread for that.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Outcome<T> + Send + 'static) -> Outcome<T> {
+    let lost = |_| ToolError::new(ErrorCode::Busy, "the server is ending; try again");
+    tokio::task::spawn_blocking(work).await.map_err(lost)?
 }

@@ -129,6 +129,22 @@ impl Queue for SqlQueue {
     }
 }
 
+/// In a copy: whoever holds a lease holds it in the original, so the jobs are ready here, as if they had not been leased.
+pub(super) fn release(connection: &Connection, now: i64) -> Outcome<()> {
+    run(
+        connection,
+        "UPDATE jobs SET token = NULL, visible_at = ?1, attempts = max(attempts - 1, 0)
+         WHERE token IS NOT NULL AND visible_at > ?1",
+        params![now],
+    )?;
+    run(
+        connection,
+        "UPDATE jobs SET token = NULL WHERE token IS NOT NULL AND attempts < ?1",
+        params![MOST_ATTEMPTS],
+    )?;
+    Ok(())
+}
+
 /// A job whose lease the caller holds.
 struct Held {
     seq: i64,

@@ -154,7 +154,7 @@ fn escaped(text: &str, escape: impl Fn(char, &mut String)) -> String {
 fn base64(text: &[u8]) -> Vec<Spelling> {
     let mut found = Vec::new();
     for ahead in 0..3 {
-        let padded = [&[0; 2][..ahead.min(2)], text].concat();
+        let padded = [vec![0; ahead].as_slice(), text].concat();
         let (first, last) = ((ahead * 8).div_ceil(6), padded.len() * 8 / 6);
         let (before, after) = (ahead > 0, padded.len() % 3 > 0);
         for encoded in [STANDARD_NO_PAD.encode(&padded), URL_SAFE_NO_PAD.encode(&padded)] {

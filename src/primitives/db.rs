@@ -1,13 +1,16 @@
-//! db_query, db_exec: an agent's own SQL.
+//! db_query, db_exec, db_branch: an agent's own SQL, and copies to try it on.
 
 use super::{Call, Reply};
 use crate::error::ToolError;
 use crate::generated::PolicyId;
 use crate::render::Caps;
 use crate::render::{Datum, one_line};
-use crate::results::{DatabaseChanged, RowSet, StatementResult, Truncated, json_value};
+use crate::results::{
+    BranchEntry, DatabaseBranches, DatabaseChanged, RowSet, StatementResult, Truncated, json_value,
+};
 use crate::state::catalog::Kind;
-use crate::state::db::{Db, Executed, MOST_STATEMENTS, Others, Statement, Terms};
+use crate::state::clock;
+use crate::state::db::{Branch, Db, Executed, MOST_STATEMENTS, Others, Statement, Terms};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -22,6 +25,8 @@ pub struct QueryInput {
     pub sql: String,
     /// Array or object of parameters.
     pub params: Option<Value>,
+    /// A branch; none for main.
+    pub branch: Option<String>,
 }
 
 /// Arguments of [`exec`].
@@ -34,6 +39,20 @@ pub struct ExecInput {
     pub params: Option<Value>,
     /// Several statements.
     pub statements: Option<Vec<Map<String, Value>>>,
+    /// A branch; none for main.
+    pub branch: Option<String>,
+}
+
+/// Arguments of [`branch`].
+pub struct BranchInput {
+    /// Id or name.
+    pub primitive: Option<String>,
+    /// "create", "promote", "discard" or "list".
+    pub action: String,
+    /// The branch.
+    pub branch: Option<String>,
+    /// Whether to do it all the same.
+    pub force: bool,
 }
 
 /// Rows of a statement that only reads.
@@ -44,7 +63,8 @@ pub async fn query(call: &Call<'_>, input: QueryInput) -> Result<Reply, ToolErro
     let db = db(call, input.primitive.as_deref()).await?;
     call.note("sql", one_line(&input.sql, MOST_LOGGED));
     let statement = Statement { sql: input.sql, params: input.params };
-    Reply::of(&RowSet::of(db.query_ro(statement, terms(call, PolicyId::DatabaseRead)).await?))
+    let terms = terms(call, PolicyId::DatabaseRead);
+    Reply::of(&RowSet::of(db.query_ro(noted(call, input.branch), statement, terms).await?))
 }
 
 /// Runs statements in one transaction.
@@ -74,8 +94,54 @@ pub async fn exec(call: &Call<'_>, input: ExecInput) -> Result<Reply, ToolError>
         statements.iter().take(20).map(|statement| one_line(&statement.sql, MOST_LOGGED)).collect();
     call.note("sql", texts);
     call.note("statements", statements.len());
-    let done = db.exec_tx(statements, terms(call, PolicyId::DatabaseChange)).await?;
+    let terms = terms(call, PolicyId::DatabaseChange);
+    let done = db.exec_tx(noted(call, input.branch), statements, terms).await?;
     Reply::of(&DatabaseChanged { results: done.into_iter().map(shown).collect() })
+}
+
+/// Makes, promotes, discards or lists branches.
+///
+/// # Errors
+/// As the primitive says.
+pub async fn branch(call: &Call<'_>, input: BranchInput) -> Result<Reply, ToolError> {
+    let db = db(call, input.primitive.as_deref()).await?;
+    call.note("action", input.action.as_str());
+    if input.action == "list" {
+        if input.branch.is_some() {
+            return Err(ToolError::arguments("`branch` does not go with list, which shows them all"));
+        }
+        let entry = |branch: Branch| BranchEntry {
+            branch: branch.name,
+            created_at: clock::shown(branch.created_at),
+            changed: branch.changed,
+        };
+        let data = db.branches().await?.into_iter().map(entry).collect();
+        return Reply::of(&DatabaseBranches { data: Some(data), ..DatabaseBranches::default() });
+    }
+    let branch = noted(call, input.branch).ok_or_else(|| {
+        ToolError::arguments("`branch` is missing: which branch to make, promote or discard")
+    })?;
+    let (action, snapshot) = match input.action.as_str() {
+        "create" => {
+            db.create_branch(&branch).await?;
+            ("created", None)
+        }
+        "promote" => ("promoted", db.promote_branch(&branch, input.force).await?),
+        "discard" => {
+            db.discard_branch(&branch, input.force).await?;
+            ("discarded", None)
+        }
+        _ => return Err(ToolError::arguments("`action` must be create, promote, discard or list")),
+    };
+    let (branch, action) = (Some(branch), Some(action.to_owned()));
+    Reply::of(&DatabaseBranches { data: None, branch, action, snapshot })
+}
+
+fn noted(call: &Call<'_>, branch: Option<String>) -> Option<String> {
+    if let Some(branch) = &branch {
+        call.note("branch", one_line(branch, 80));
+    }
+    branch
 }
 
 async fn db(call: &Call<'_>, wanted: Option<&str>) -> Result<Arc<dyn Db>, ToolError> {

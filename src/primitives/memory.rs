@@ -101,9 +101,10 @@ pub async fn recall(call: &Call<'_>, input: RecallInput) -> Result<Reply, ToolEr
         limit: usize::try_from(input.limit).unwrap_or(usize::MAX),
     };
     let found = memory_of(call, input.primitive.as_deref()).await?.recall(sought).await?;
-    call.note("memories", found.len());
-    let data = found.into_iter().map(shown).collect::<Result<Vec<_>, _>>()?;
-    Reply::of(&MemoriesRecalled { mode: "lexical".to_owned(), data })
+    call.note("memories", found.memories.len());
+    let mode = if found.hybrid { "hybrid" } else { "lexical" };
+    let data = found.memories.into_iter().map(shown).collect::<Result<Vec<_>, _>>()?;
+    Reply::of(&MemoriesRecalled { mode: mode.to_owned(), data })
 }
 
 /// Deletes, supersedes or consolidates.

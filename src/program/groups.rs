@@ -110,6 +110,10 @@ impl GroupsOverHttp for ServedGroups {
         })
     }
 
+    fn oversees(&self, who: &Who) -> bool {
+        !matches!(who, Who::Holder(_))
+    }
+
     async fn shutdown(&self) {
         self.groups.store().close().await;
     }

@@ -4,11 +4,13 @@
 //! hold what is shown, after the caps; a value without an exact JSON form is a string. They read nothing
 //! and render nothing. A client sees the schema and, of the words here, only those under `note`.
 
+mod databases;
 mod primitives;
 mod schema;
 mod value;
 mod vault;
 
+pub use databases::*;
 pub use primitives::*;
 pub use schema::schema_of;
 pub use value::json_value;

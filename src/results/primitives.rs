@@ -2,7 +2,7 @@
 //!
 //! The tools of one type of primitive stand together, as in tools.yaml.
 
-use super::{Truncated, schema};
+use super::schema;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -40,33 +40,16 @@ pub struct PrimitiveMade {
     pub kind: String,
 }
 
-/// Of db_exec.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct DatabaseChanged {
-    /// One each, in the order of the statements.
-    pub results: Vec<StatementResult>,
-}
-
-/// What one statement came to.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct StatementResult {
-    /// Rows that it changed.
-    pub rows_affected: u64,
-    /// Of the last row that it inserted; null for none.
-    #[schemars(schema_with = "schema::anything")]
-    pub last_insert_rowid: Option<Value>,
-    /// With rows: column names in order.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::anything")]
-    pub columns: Option<Vec<String>>,
-    /// With rows: each an array beside `columns`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::anything")]
-    pub rows: Option<Vec<Vec<Value>>>,
-    /// Why rows are missing: as of db_query; absent where none are.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::anything")]
-    pub truncated: Option<Truncated>,
+/// Of primitive_snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SnapshotMade {
+    /// Its id.
+    pub id: String,
+    /// As it was given, or null.
+    #[schemars(schema_with = "schema::string_or_null")]
+    pub label: Option<String>,
+    /// UTC like 2026-11-30T09:01:02.345Z.
+    pub created_at: String,
 }
 
 /// Of kv_get.

@@ -6,6 +6,7 @@
 use super::Service;
 use super::asking::{Questions, Round};
 use super::changes::Changes;
+use super::metrics::Metrics;
 use super::offers::{self, ERROR_CODE_KEY};
 use super::turns::{Places, Turns, caller};
 use crate::error::StartError;
@@ -13,10 +14,10 @@ use crate::outcome::{Caller, Offers, Outcome};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams,
     CompleteResult, ContentBlock, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData,
-    GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject,
-    PaginatedRequestParams, Prompt, ReadResourceRequestParams, ReadResourceResponse, ResourceTemplate,
-    ServerConfig, SubscriptionFilter, Tool,
+    GetPromptRequestParams, GetPromptResponse, InitializeRequestParams, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams,
+    Prompt, ReadResourceRequestParams, ReadResourceResponse, ResourceTemplate, ServerConfig,
+    SubscriptionFilter, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -66,6 +67,7 @@ pub(super) struct Ends {
 pub(super) struct Shared {
     pub(super) ends: Ends,
     pub(super) places: Places,
+    pub(super) metrics: Arc<Metrics>,
 }
 
 /// Answers requests from a [`Service`].
@@ -81,6 +83,7 @@ pub(super) struct Handler<S> {
     changes: Option<Changes>,
     turns: Turns,
     questions: Arc<Questions>,
+    metrics: Arc<Metrics>,
     wire: Wire,
 }
 
@@ -99,7 +102,7 @@ impl<S: Service> Handler<S> {
             offers::Changing { resources: resources.is_some(), tools: service.tool_changes().is_some() };
         let changes = (listed.resources || listed.tools)
             .then(|| Changes::new(resources, service.tool_changes(), wire, shared.ends.input.clone()));
-        let info = implementation();
+        let info = offers::implementation();
         let server_info = serde_json::to_value(&info).map_err(|e| StartError::failure(e.to_string()))?;
         let config = ServerConfig::new(offers::capabilities(offers, listed))
             .with_server_info(info)
@@ -118,6 +121,7 @@ impl<S: Service> Handler<S> {
             changes,
             turns,
             questions,
+            metrics: Arc::clone(&shared.metrics),
             wire,
         })
     }
@@ -213,7 +217,7 @@ impl<S: Service> ServerHandler for Handler<S> {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        one_page("tools/list", request)?;
+        offers::one_page("tools/list", request)?;
         let (mut tools, ttl) = self.tools();
         let caller = caller(&context);
         tools.retain(|tool| caller.may(&tool.name));
@@ -246,7 +250,15 @@ impl<S: Service> ServerHandler for Handler<S> {
         // For the seal of a question, where there may be one.
         let kept = if asks { arguments.clone() } else { None };
         let call = |cx| self.service.call(name.clone(), arguments, cx);
-        let Some(outcome) = self.turns.asking(&context, asks.then_some(round), call).await? else {
+        let under_way = self.metrics.call();
+        let outcome = self.turns.asking(&context, asks.then_some(round), call).await;
+        let (tool, code) = match &outcome {
+            Ok(Some(outcome)) => (Some(name.as_str()), outcome.error.map(|code| code.as_str())),
+            Ok(None) => (None, Some("NO_SUCH_TOOL")),
+            Err(_) => (Some(name.as_str()), Some("PANIC")),
+        };
+        self.metrics.called(&under_way, tool, code);
+        let Some(outcome) = outcome? else {
             return Err(self.unknown_tool(&name, &caller(&context)));
         };
         let meta = self.meta(&context, Some(&outcome));
@@ -310,7 +322,7 @@ impl<S: Service> ServerHandler for Handler<S> {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         self.has("resources/templates/list", self.offers.resources)?;
-        one_page("resources/templates/list", request)?;
+        offers::one_page("resources/templates/list", request)?;
         let mut result = ListResourceTemplatesResult::with_all_items(self.templates.clone())
             .with_ttl_ms(LIST_TTL_MS)
             .with_cache_scope(CacheScope::Public);
@@ -338,7 +350,7 @@ impl<S: Service> ServerHandler for Handler<S> {
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         self.has("prompts/list", self.offers.prompts)?;
-        one_page("prompts/list", request)?;
+        offers::one_page("prompts/list", request)?;
         let mut result = ListPromptsResult::with_all_items(self.prompts.clone())
             .with_ttl_ms(LIST_TTL_MS)
             .with_cache_scope(CacheScope::Public);
@@ -394,19 +406,4 @@ impl<S: Service> ServerHandler for Handler<S> {
 
 fn all<T: DeserializeOwned + Serialize>(kind: &str, descriptors: Vec<Value>) -> Result<Vec<T>, StartError> {
     descriptors.into_iter().map(|descriptor| offers::whole(kind, descriptor)).collect()
-}
-
-/// A list that has one page knows no cursor.
-fn one_page(method: &str, request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
-    if request.is_some_and(|request| request.cursor.is_some()) {
-        return Err(ErrorData::invalid_params(format!("unknown cursor; {method} has one page"), None));
-    }
-    Ok(())
-}
-
-fn implementation() -> Implementation {
-    let mut info = Implementation::new("indelible", env!("CARGO_PKG_VERSION"));
-    info.title = Some("Indelible".to_owned());
-    info.description = Some(env!("CARGO_PKG_DESCRIPTION").to_owned());
-    info
 }

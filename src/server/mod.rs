@@ -13,6 +13,7 @@
 //! - `handler`: what each method answers; `offers`: resources, prompts and completions in the library's types;
 //!   `changes`: who is told that the list of resources changed; `turns`: how many calls run at once, and what each
 //!   gets; `guard`: panics become answers; `progress`
+//! - `metrics`: what is counted of calls and requests
 //! - `serve`: start to end of a connection; `stdio`: which kind of stream fds 0 and 1 are
 //! - `http`: the same handler for many clients over Streamable HTTP
 
@@ -25,6 +26,7 @@ mod handler;
 pub mod http;
 mod lines;
 mod message;
+mod metrics;
 mod offers;
 mod progress;
 mod serve;

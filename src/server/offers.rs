@@ -5,8 +5,8 @@
 use crate::error::StartError;
 use crate::outcome::{CompletionOf, Completions, Offers, RequestError, ResourceEntry, ResourceText};
 use rmcp::model::{
-    CompletionInfo, ErrorData, GetPromptResult, PromptMessage, ReadResourceResult, Reference, Resource,
-    ResourceContents, Role, ServerCapabilities,
+    CompletionInfo, ErrorData, GetPromptResult, Implementation, PaginatedRequestParams, PromptMessage,
+    ReadResourceResult, Reference, Resource, ResourceContents, Role, ServerCapabilities,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -92,6 +92,22 @@ pub(super) fn whole<T: DeserializeOwned + Serialize>(kind: &str, descriptor: Val
         Ok(carried) if carried == descriptor => Ok(typed),
         _ => Err(failed("has members that are not sent".to_owned())),
     }
+}
+
+/// A list that has one page knows no cursor.
+pub(super) fn one_page(method: &str, request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    if request.is_some_and(|request| request.cursor.is_some()) {
+        return Err(ErrorData::invalid_params(format!("unknown cursor; {method} has one page"), None));
+    }
+    Ok(())
+}
+
+/// Who this server is.
+pub(super) fn implementation() -> Implementation {
+    let mut info = Implementation::new("indelible", env!("CARGO_PKG_VERSION"));
+    info.title = Some("Indelible".to_owned());
+    info.description = Some(env!("CARGO_PKG_DESCRIPTION").to_owned());
+    info
 }
 
 pub(super) fn resource(entry: ResourceEntry) -> Resource {

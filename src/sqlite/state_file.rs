@@ -57,6 +57,14 @@ pub fn reader(path: &Path) -> Result<Connection, ToolError> {
     Ok(connection)
 }
 
+/// Opens a copy that nobody writes any more, to read; nothing is made beside it.
+///
+/// # Errors
+/// As [`writer`].
+pub fn frozen(path: &Path) -> Result<Connection, ToolError> {
+    open::immutable(path).map_err(|e| error(&e))
+}
+
 /// SQLite's error over a file of the server's own, in words for an agent.
 #[must_use]
 pub fn error(error: &rusqlite::Error) -> ToolError {

@@ -3,6 +3,7 @@
 //! The SQL is the agent's text, in the dialect of whatever keeps the database; nothing else here knows a dialect.
 
 use super::Outcome;
+use crate::error::ToolError;
 use crate::render::{Caps, DatumRows};
 use async_trait::async_trait;
 use serde_json::Value;
@@ -58,18 +59,79 @@ pub struct Executed {
     pub rows: Option<DatumRows>,
 }
 
-/// A db primitive.
+/// A branch: a copy of main at a moment, which goes its own way until it takes main's place or is discarded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// Its name.
+    pub name: String,
+    /// When it was made, in milliseconds since 1970.
+    pub created_at: i64,
+    /// Whether it has changed since.
+    pub changed: bool,
+}
+
+/// What main is called where a branch can be named.
+pub const MAIN: &str = "main";
+/// The most branches of one database.
+pub const MOST_BRANCHES: usize = 20;
+
+/// A name of a branch.
+///
+/// # Errors
+/// `INVALID_ARGUMENTS` with the rule.
+pub fn check_branch(name: &str) -> Outcome<()> {
+    if name == MAIN {
+        return Err(ToolError::arguments(
+            "`branch` must not be main, which branches are made of; choose another name",
+        ));
+    }
+    super::catalog::check_name("branch", name)
+}
+
+/// A db primitive: main, and branches of it. No branch stands for main.
 #[async_trait]
 pub trait Db: Send + Sync {
     /// Runs one statement that reads; whatever it says, nothing is changed.
     ///
     /// # Errors
     /// What the statement may not do, and what is wrong with it, with the next step.
-    async fn query_ro(&self, statement: Statement, terms: Terms) -> Outcome<DatumRows>;
+    async fn query_ro(
+        &self,
+        branch: Option<String>,
+        statement: Statement,
+        terms: Terms,
+    ) -> Outcome<DatumRows>;
 
     /// Runs statements in one transaction: all are committed and on the disk, or none.
     ///
     /// # Errors
     /// As [`Self::query_ro`]; the words name the statement, where there are several.
-    async fn exec_tx(&self, statements: Vec<Statement>, terms: Terms) -> Outcome<Vec<Executed>>;
+    async fn exec_tx(
+        &self,
+        branch: Option<String>,
+        statements: Vec<Statement>,
+        terms: Terms,
+    ) -> Outcome<Vec<Executed>>;
+
+    /// Makes a branch of main as it is now.
+    ///
+    /// # Errors
+    /// `CONFLICT` where there is one of the name, or too many.
+    async fn create_branch(&self, branch: &str) -> Outcome<()>;
+
+    /// Puts a branch in main's place, in one step, and ends it. Where main has changed since the branch was made, that
+    /// takes `force`, which keeps main as it was: the snapshot's id.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`; `CONFLICT` where main has changed.
+    async fn promote_branch(&self, branch: &str, force: bool) -> Outcome<Option<String>>;
+
+    /// Ends a branch. One that has changed is not there any more afterwards, so that takes `force`.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`; `CONFLICT` where it has changed.
+    async fn discard_branch(&self, branch: &str, force: bool) -> Outcome<()>;
+
+    /// The branches, by name.
+    async fn branches(&self) -> Outcome<Vec<Branch>>;
 }

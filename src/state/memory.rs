@@ -23,6 +23,24 @@ pub const MOST_WORDS: usize = 24;
 /// The part of a query's weight that a text must hold to be recalled.
 pub const GATE: f64 = 0.5;
 
+/// How alike two vectors must be for the texts to say the same.
+pub const SAME: f32 = 0.95;
+/// How alike the vectors of a query and a text must be for the text to be recalled.
+pub const NEAR: f32 = 0.25;
+
+/// Turns texts into vectors that are the more alike the more the texts mean the same. The cosine of two of them says
+/// how alike they are.
+pub trait Embedder: Send + Sync {
+    /// The model's name; vectors of two models have nothing to do with each other.
+    fn model(&self) -> &str;
+
+    /// A vector of length 1 for each text, in their order. Takes tens of milliseconds a text: not for an event loop.
+    ///
+    /// # Errors
+    /// The model cannot be run.
+    fn embed(&self, texts: &[String]) -> Outcome<Vec<Vec<f32>>>;
+}
+
 /// What a memory is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemoryKind {
@@ -107,6 +125,15 @@ pub struct Recalled {
     pub score: f64,
 }
 
+/// What was recalled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// Whether meaning counted, beside words.
+    pub hybrid: bool,
+    /// The memories, the best first.
+    pub memories: Vec<Recalled>,
+}
+
 /// What happened to a memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
@@ -123,7 +150,7 @@ pub trait Memory: Send + Sync {
     async fn remember(&self, memory: NewMemory) -> Outcome<Remembered>;
 
     /// The memories that fit best, the best first.
-    async fn recall(&self, sought: Sought) -> Outcome<Vec<Recalled>>;
+    async fn recall(&self, sought: Sought) -> Outcome<Found>;
 
     /// Deletes a memory for good.
     ///
@@ -142,8 +169,8 @@ pub trait Memory: Send + Sync {
         tags: Option<BTreeSet<String>>,
     ) -> Outcome<Vec<Change>>;
 
-    /// Supersedes every memory that says the same as a later one: equal but for case, spaces and punctuation, of the
-    /// same kind and with the same tags.
+    /// Supersedes every memory that says the same as a later one of the same kind and with the same tags: equal but for
+    /// case, spaces and punctuation, or, where there is a model, with vectors at least as alike as [`SAME`].
     async fn consolidate(&self) -> Outcome<Vec<Change>>;
 }
 

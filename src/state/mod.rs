@@ -8,6 +8,7 @@
 //!
 //! - `catalog`: groups and their primitives; `keys`: what opens a group; `store`: from a primitive to its trait
 //! - `kv`: keys and values; `queue`: jobs, leased and fenced; `memory`: texts to be recalled;
+//!   `snapshots`: states to go back to;
 //!   `files`: a tree; `objects`: values with a type, by key; `blobs`: large contents of both; `db`: tables of an agent's own;
 //!   `vault`: secrets
 //! - `clock`: the time, which tests turn by hand; `duration`: lengths of time as agents write them
@@ -23,6 +24,7 @@ pub mod kv;
 pub mod memory;
 pub mod objects;
 pub mod queue;
+pub mod snapshots;
 pub mod store;
 pub mod vault;
 

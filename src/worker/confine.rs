@@ -5,7 +5,7 @@
 use super::protocol::Setup;
 use crate::error::ToolError;
 use crate::sandbox::{self, COPIER_MEMORY, Confined, Reach, WORKER_MEMORY};
-use crate::sqlite::copy::SnapshotRequest;
+use crate::sqlite::copy::{CopyRequest, SnapshotRequest};
 use crate::sqlite::restore::{Listing, RestoreRequest};
 use crate::sqlite::{header, open};
 use std::path::{Path, PathBuf};
@@ -61,6 +61,12 @@ pub(super) fn for_snapshot(request: &SnapshotRequest) -> Result<Confined, ToolEr
 pub(super) fn for_restore(request: &RestoreRequest) -> Result<Confined, ToolError> {
     crate::sqlite::copy::make_folder(&request.folder)?;
     Ok(sandbox::confine(&copies(&request.database, &request.folder)))
+}
+
+/// The process that makes one copy.
+pub(super) fn for_copy(request: &CopyRequest) -> Confined {
+    let folder = |path: &Path| path.parent().unwrap_or(Path::new("/")).to_path_buf();
+    sandbox::confine(&copies(&request.from, &folder(&request.to)))
 }
 
 /// The process that looks at snapshots.

@@ -5,10 +5,10 @@
 
 use super::child::receive;
 use super::clock::COMMIT_GRACE;
-use super::pool::{JobError, Pool};
+use super::pool::{JobError, Pool, Yard};
 use super::protocol::{FromWorker, Order};
 use crate::error::{ErrorCode, ToolError};
-use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
+use crate::sqlite::copy::{Copied, CopyRequest, SnapshotDone, SnapshotRequest};
 use crate::sqlite::diagnose::io_hint;
 use crate::sqlite::restore::{Listing, RestoreRequest, Restored, SnapshotEntry};
 use crate::sqlite::watch::Stop;
@@ -136,14 +136,43 @@ impl Pool {
         }
     }
 
-    /// How long a process may take that copies the database and checks the copy.
     fn copy_time(&self) -> Duration {
-        let size = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
-        let mut wal = self.path.clone().into_os_string();
-        wal.push("-wal");
-        let bytes = size(&self.path).saturating_add(size(Path::new(&wal)));
-        COPY_GRACE + self.busy_timeout + Duration::from_secs(bytes / COPIED_A_SECOND)
+        copy_time(&self.path, self.busy_timeout)
     }
+}
+
+impl Yard {
+    /// Makes a copy, in a process of its own. Whoever writes the file must be paused, or wait.
+    ///
+    /// # Errors
+    /// Why there is none; nothing stands under its name then.
+    pub async fn copy(&self, request: CopyRequest) -> Result<Copied, ToolError> {
+        let failed = |words: String| ToolError::new(ErrorCode::SnapshotFailed, words);
+        let mut worker =
+            self.nursery.spawn().map_err(|error| failed(format!("a worker cannot be started: {error}")))?;
+        let time = copy_time(&request.from, request.busy_timeout);
+        let order = Order::Copy(request);
+        match tokio::time::timeout(time, worker.order(&order)).await {
+            Ok(Ok(Some(FromWorker::Copied(done)))) => done,
+            Ok(Ok(_)) => Err(failed("the process that copies the file died; try again".to_owned())),
+            Ok(Err(error)) => {
+                Err(failed(format!("the process that copies the file died: {error}; try again")))
+            }
+            Err(_) => Err(failed(format!(
+                "the process that copies the file was not done within {} s and was killed",
+                time.as_secs()
+            ))),
+        }
+    }
+}
+
+/// How long a process may take that copies the database and checks the copy.
+fn copy_time(path: &Path, busy_timeout: Duration) -> Duration {
+    let size = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+    let mut wal = path.to_path_buf().into_os_string();
+    wal.push("-wal");
+    let bytes = size(path).saturating_add(size(Path::new(&wal)));
+    COPY_GRACE + busy_timeout + Duration::from_secs(bytes / COPIED_A_SECOND)
 }
 
 #[cfg(test)]

@@ -80,10 +80,11 @@ pub struct Pool {
 /// What the workers of many databases share: a place for temporary files, a bound on how many run, and what the user's
 /// policy file takes away.
 pub struct Yard {
-    busy_timeout: Duration,
+    /// How long to wait for another process's lock.
+    pub busy_timeout: Duration,
     narrowing: Narrowing,
     room: Arc<Semaphore>,
-    nursery: Arc<Nursery>,
+    pub(super) nursery: Arc<Nursery>,
 }
 
 impl Yard {

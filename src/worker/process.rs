@@ -62,6 +62,10 @@ pub fn run() -> io::Result<()> {
             let _ = confine::for_listing(&listing);
             pipe.send(&FromWorker::Snapshots(restore::list(&listing)))
         }
+        Some(Order::Copy(request)) => {
+            let _ = confine::for_copy(&request);
+            pipe.send(&FromWorker::Copied(crate::sqlite::copy::plain(&request)))
+        }
         Some(Order::Attempts(setup, ground)) => {
             let (confined, _) = confine::for_jobs(&setup);
             pipe.send(&FromWorker::Attempts(confined, sandbox::attempt::all(&ground)))

@@ -13,7 +13,7 @@ use crate::sandbox::Confined;
 use crate::sandbox::attempt::{Attempt, Ground};
 use crate::sqlite::batch::{Batch, Executed, Failed};
 use crate::sqlite::compile::Compilation;
-use crate::sqlite::copy::{SnapshotDone, SnapshotRequest};
+use crate::sqlite::copy::{Copied, CopyRequest, SnapshotDone, SnapshotRequest};
 use crate::sqlite::fault::Fault;
 use crate::sqlite::group::Outcome;
 use crate::sqlite::introspect::{Schema, TableDescription, TableEntry};
@@ -42,6 +42,8 @@ pub enum Order {
     Restore(Box<RestoreRequest>),
     /// List the snapshots and end.
     Snapshots(Listing),
+    /// Make one copy and end.
+    Copy(CopyRequest),
     /// Be confined as for these jobs, try what must be denied, and end.
     Attempts(Setup, Ground),
 }
@@ -96,6 +98,8 @@ pub enum FromWorker {
     Restored(Result<Box<Restored>, Fault>),
     /// The list that was ordered.
     Snapshots(Result<Vec<SnapshotEntry>, ToolError>),
+    /// The copy that was ordered, or why there is none.
+    Copied(Result<Copied, ToolError>),
     /// How far the worker is confined, and what came of the attempts.
     Attempts(Confined, Vec<Attempt>),
     /// The job waits for another process's lock; its own time stands still.

@@ -26,12 +26,29 @@ pub async fn dispatch(
             };
             crate::primitives::catalog::create(cx, input).await
         }
+        crate::generated::Tool::PrimitivesPrimitiveSnapshot => {
+            let args: crate::generated::PrimitivesPrimitiveSnapshotArgs = parsed(arguments)?;
+            let input = crate::primitives::catalog::SnapshotInput {
+                primitive: args.primitive,
+                label: args.label,
+            };
+            crate::primitives::catalog::snapshot(cx, input).await
+        }
+        crate::generated::Tool::PrimitivesPrimitiveFork => {
+            let args: crate::generated::PrimitivesPrimitiveForkArgs = parsed(arguments)?;
+            let input = crate::primitives::catalog::ForkInput {
+                primitive: args.primitive,
+                new_name: args.new_name,
+            };
+            crate::primitives::catalog::fork(cx, input).await
+        }
         crate::generated::Tool::PrimitivesDbQuery => {
             let args: crate::generated::PrimitivesDbQueryArgs = parsed(arguments)?;
             let input = crate::primitives::db::QueryInput {
                 primitive: args.primitive,
                 sql: args.sql,
                 params: args.params,
+                branch: args.branch,
             };
             crate::primitives::db::query(cx, input).await
         }
@@ -42,8 +59,19 @@ pub async fn dispatch(
                 sql: args.sql,
                 params: args.params,
                 statements: args.statements,
+                branch: args.branch,
             };
             crate::primitives::db::exec(cx, input).await
+        }
+        crate::generated::Tool::PrimitivesDbBranch => {
+            let args: crate::generated::PrimitivesDbBranchArgs = parsed(arguments)?;
+            let input = crate::primitives::db::BranchInput {
+                primitive: args.primitive,
+                action: completed(args.action, "action")?,
+                branch: args.branch,
+                force: completed(args.force, "force")?,
+            };
+            crate::primitives::db::branch(cx, input).await
         }
         crate::generated::Tool::PrimitivesFsRead => {
             let args: crate::generated::PrimitivesFsReadArgs = parsed(arguments)?;
@@ -164,6 +192,19 @@ pub async fn dispatch(
                 primitive: args.primitive,
             };
             crate::primitives::vault::list(cx, input).await
+        }
+        crate::generated::Tool::PrimitivesVaultUse => {
+            let args: crate::generated::PrimitivesVaultUseArgs = parsed(arguments)?;
+            let input = crate::primitives::vault::SendInput {
+                primitive: args.primitive,
+                url: args.url,
+                auth: args.auth,
+                method: completed(args.method, "method")?,
+                headers: args.headers,
+                body: args.body,
+                encoding: args.encoding,
+            };
+            crate::primitives::vault::send(cx, input).await
         }
         crate::generated::Tool::PrimitivesKvGet => {
             let args: crate::generated::PrimitivesKvGetArgs = parsed(arguments)?;

@@ -49,10 +49,16 @@ pub enum Tool {
     PrimitivesPrimitiveList,
     /// `primitives.primitive_create`: Create a primitive.
     PrimitivesPrimitiveCreate,
+    /// `primitives.primitive_snapshot`: Snapshot a primitive.
+    PrimitivesPrimitiveSnapshot,
+    /// `primitives.primitive_fork`: Copy a primitive.
+    PrimitivesPrimitiveFork,
     /// `primitives.db_query`: Read a database with SQL.
     PrimitivesDbQuery,
     /// `primitives.db_exec`: Change a database with SQL.
     PrimitivesDbExec,
+    /// `primitives.db_branch`: Branch a database.
+    PrimitivesDbBranch,
     /// `primitives.fs_read`: Read a file or list a folder.
     PrimitivesFsRead,
     /// `primitives.fs_write`: Write, move or delete a file.
@@ -75,6 +81,8 @@ pub enum Tool {
     PrimitivesMemoryForget,
     /// `primitives.vault_list`: List secrets.
     PrimitivesVaultList,
+    /// `primitives.vault_use`: Send a request with a secret.
+    PrimitivesVaultUse,
     /// `primitives.kv_get`: Read keys.
     PrimitivesKvGet,
     /// `primitives.kv_list`: List keys.
@@ -116,8 +124,11 @@ impl Tool {
         Tool::ExplorerExplainQuery,
         Tool::PrimitivesPrimitiveList,
         Tool::PrimitivesPrimitiveCreate,
+        Tool::PrimitivesPrimitiveSnapshot,
+        Tool::PrimitivesPrimitiveFork,
         Tool::PrimitivesDbQuery,
         Tool::PrimitivesDbExec,
+        Tool::PrimitivesDbBranch,
         Tool::PrimitivesFsRead,
         Tool::PrimitivesFsWrite,
         Tool::PrimitivesFsSearch,
@@ -129,6 +140,7 @@ impl Tool {
         Tool::PrimitivesMemoryRecall,
         Tool::PrimitivesMemoryForget,
         Tool::PrimitivesVaultList,
+        Tool::PrimitivesVaultUse,
         Tool::PrimitivesKvGet,
         Tool::PrimitivesKvList,
         Tool::PrimitivesKvSet,
@@ -164,8 +176,11 @@ impl Tool {
             Tool::ExplorerExplainQuery => "explorer.explain_query",
             Tool::PrimitivesPrimitiveList => "primitives.primitive_list",
             Tool::PrimitivesPrimitiveCreate => "primitives.primitive_create",
+            Tool::PrimitivesPrimitiveSnapshot => "primitives.primitive_snapshot",
+            Tool::PrimitivesPrimitiveFork => "primitives.primitive_fork",
             Tool::PrimitivesDbQuery => "primitives.db_query",
             Tool::PrimitivesDbExec => "primitives.db_exec",
+            Tool::PrimitivesDbBranch => "primitives.db_branch",
             Tool::PrimitivesFsRead => "primitives.fs_read",
             Tool::PrimitivesFsWrite => "primitives.fs_write",
             Tool::PrimitivesFsSearch => "primitives.fs_search",
@@ -177,6 +192,7 @@ impl Tool {
             Tool::PrimitivesMemoryRecall => "primitives.memory_recall",
             Tool::PrimitivesMemoryForget => "primitives.memory_forget",
             Tool::PrimitivesVaultList => "primitives.vault_list",
+            Tool::PrimitivesVaultUse => "primitives.vault_use",
             Tool::PrimitivesKvGet => "primitives.kv_get",
             Tool::PrimitivesKvList => "primitives.kv_list",
             Tool::PrimitivesKvSet => "primitives.kv_set",
@@ -213,8 +229,11 @@ impl Tool {
             "explorer.explain_query" => Some(Tool::ExplorerExplainQuery),
             "primitives.primitive_list" => Some(Tool::PrimitivesPrimitiveList),
             "primitives.primitive_create" => Some(Tool::PrimitivesPrimitiveCreate),
+            "primitives.primitive_snapshot" => Some(Tool::PrimitivesPrimitiveSnapshot),
+            "primitives.primitive_fork" => Some(Tool::PrimitivesPrimitiveFork),
             "primitives.db_query" => Some(Tool::PrimitivesDbQuery),
             "primitives.db_exec" => Some(Tool::PrimitivesDbExec),
+            "primitives.db_branch" => Some(Tool::PrimitivesDbBranch),
             "primitives.fs_read" => Some(Tool::PrimitivesFsRead),
             "primitives.fs_write" => Some(Tool::PrimitivesFsWrite),
             "primitives.fs_search" => Some(Tool::PrimitivesFsSearch),
@@ -226,6 +245,7 @@ impl Tool {
             "primitives.memory_recall" => Some(Tool::PrimitivesMemoryRecall),
             "primitives.memory_forget" => Some(Tool::PrimitivesMemoryForget),
             "primitives.vault_list" => Some(Tool::PrimitivesVaultList),
+            "primitives.vault_use" => Some(Tool::PrimitivesVaultUse),
             "primitives.kv_get" => Some(Tool::PrimitivesKvGet),
             "primitives.kv_list" => Some(Tool::PrimitivesKvList),
             "primitives.kv_set" => Some(Tool::PrimitivesKvSet),
@@ -263,8 +283,11 @@ impl Tool {
             Tool::ExplorerExplainQuery => Some(crate::results::schema_of::<crate::results::QueryPlan>()),
             Tool::PrimitivesPrimitiveList => Some(crate::results::schema_of::<crate::results::PrimitiveList>()),
             Tool::PrimitivesPrimitiveCreate => Some(crate::results::schema_of::<crate::results::PrimitiveMade>()),
+            Tool::PrimitivesPrimitiveSnapshot => Some(crate::results::schema_of::<crate::results::SnapshotMade>()),
+            Tool::PrimitivesPrimitiveFork => Some(crate::results::schema_of::<crate::results::PrimitiveMade>()),
             Tool::PrimitivesDbQuery => Some(crate::results::schema_of::<crate::results::RowSet>()),
             Tool::PrimitivesDbExec => Some(crate::results::schema_of::<crate::results::DatabaseChanged>()),
+            Tool::PrimitivesDbBranch => Some(crate::results::schema_of::<crate::results::DatabaseBranches>()),
             Tool::PrimitivesFsRead => Some(crate::results::schema_of::<crate::results::FileRead>()),
             Tool::PrimitivesFsWrite => Some(crate::results::schema_of::<crate::results::FileWritten>()),
             Tool::PrimitivesFsSearch => Some(crate::results::schema_of::<crate::results::FilesFound>()),
@@ -276,6 +299,7 @@ impl Tool {
             Tool::PrimitivesMemoryRecall => Some(crate::results::schema_of::<crate::results::MemoriesRecalled>()),
             Tool::PrimitivesMemoryForget => Some(crate::results::schema_of::<crate::results::MemoriesChanged>()),
             Tool::PrimitivesVaultList => Some(crate::results::schema_of::<crate::results::VaultList>()),
+            Tool::PrimitivesVaultUse => Some(crate::results::schema_of::<crate::results::VaultAnswer>()),
             Tool::PrimitivesKvGet => Some(crate::results::schema_of::<crate::results::KvFound>()),
             Tool::PrimitivesKvList => Some(crate::results::schema_of::<crate::results::KvPage>()),
             Tool::PrimitivesKvSet => Some(crate::results::schema_of::<crate::results::KvWritten>()),
@@ -312,8 +336,11 @@ impl Tool {
             Tool::ExplorerExplainQuery => schemars::schema_for!(ExplorerExplainQueryArgs),
             Tool::PrimitivesPrimitiveList => schemars::schema_for!(PrimitivesPrimitiveListArgs),
             Tool::PrimitivesPrimitiveCreate => schemars::schema_for!(PrimitivesPrimitiveCreateArgs),
+            Tool::PrimitivesPrimitiveSnapshot => schemars::schema_for!(PrimitivesPrimitiveSnapshotArgs),
+            Tool::PrimitivesPrimitiveFork => schemars::schema_for!(PrimitivesPrimitiveForkArgs),
             Tool::PrimitivesDbQuery => schemars::schema_for!(PrimitivesDbQueryArgs),
             Tool::PrimitivesDbExec => schemars::schema_for!(PrimitivesDbExecArgs),
+            Tool::PrimitivesDbBranch => schemars::schema_for!(PrimitivesDbBranchArgs),
             Tool::PrimitivesFsRead => schemars::schema_for!(PrimitivesFsReadArgs),
             Tool::PrimitivesFsWrite => schemars::schema_for!(PrimitivesFsWriteArgs),
             Tool::PrimitivesFsSearch => schemars::schema_for!(PrimitivesFsSearchArgs),
@@ -325,6 +352,7 @@ impl Tool {
             Tool::PrimitivesMemoryRecall => schemars::schema_for!(PrimitivesMemoryRecallArgs),
             Tool::PrimitivesMemoryForget => schemars::schema_for!(PrimitivesMemoryForgetArgs),
             Tool::PrimitivesVaultList => schemars::schema_for!(PrimitivesVaultListArgs),
+            Tool::PrimitivesVaultUse => schemars::schema_for!(PrimitivesVaultUseArgs),
             Tool::PrimitivesKvGet => schemars::schema_for!(PrimitivesKvGetArgs),
             Tool::PrimitivesKvList => schemars::schema_for!(PrimitivesKvListArgs),
             Tool::PrimitivesKvSet => schemars::schema_for!(PrimitivesKvSetArgs),
@@ -564,6 +592,26 @@ pub struct PrimitivesPrimitiveCreateArgs {
     pub name: String,
 }
 
+/// The arguments of `primitives.primitive_snapshot`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesPrimitiveSnapshotArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `label`: string, optional.
+    pub label: Option<String>,
+}
+
+/// The arguments of `primitives.primitive_fork`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesPrimitiveForkArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `new_name`: string, optional.
+    pub new_name: Option<String>,
+}
+
 /// The arguments of `primitives.db_query`.
 #[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -574,6 +622,8 @@ pub struct PrimitivesDbQueryArgs {
     pub sql: String,
     /// `params`: array or object, optional.
     pub params: Option<serde_json::Value>,
+    /// `branch`: string, optional.
+    pub branch: Option<String>,
 }
 
 /// The arguments of `primitives.db_exec`.
@@ -588,6 +638,22 @@ pub struct PrimitivesDbExecArgs {
     pub params: Option<serde_json::Value>,
     /// `statements`: list of objects, optional.
     pub statements: Option<Vec<serde_json::Map<String, serde_json::Value>>>,
+    /// `branch`: string, optional.
+    pub branch: Option<String>,
+}
+
+/// The arguments of `primitives.db_branch`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesDbBranchArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `action`: string, optional.
+    pub action: Option<String>,
+    /// `branch`: string, optional.
+    pub branch: Option<String>,
+    /// `force`: boolean, optional.
+    pub force: Option<bool>,
 }
 
 /// The arguments of `primitives.fs_read`.
@@ -765,6 +831,26 @@ pub struct PrimitivesVaultListArgs {
     pub primitive: Option<String>,
 }
 
+/// The arguments of `primitives.vault_use`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesVaultUseArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `url`: string, required.
+    pub url: String,
+    /// `auth`: object, required.
+    pub auth: serde_json::Map<String, serde_json::Value>,
+    /// `method`: string, optional.
+    pub method: Option<String>,
+    /// `headers`: object, optional.
+    pub headers: Option<serde_json::Map<String, serde_json::Value>>,
+    /// `body`: any, optional.
+    pub body: Option<serde_json::Value>,
+    /// `encoding`: string, optional.
+    pub encoding: Option<String>,
+}
+
 /// The arguments of `primitives.kv_get`.
 #[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -940,6 +1026,8 @@ pub enum PolicyId {
     DatabaseRead,
     /// `database_change`: Agent-written SQL over a database of the profile `primitives`, where nothing is the server's.
     DatabaseChange,
+    /// `state_reach`: The server sends a request with a secret where a grant allows it; no agent-written SQL.
+    StateReach,
 }
 
 impl PolicyId {
@@ -959,6 +1047,7 @@ impl PolicyId {
         PolicyId::StateChange,
         PolicyId::DatabaseRead,
         PolicyId::DatabaseChange,
+        PolicyId::StateReach,
     ];
 
     /// The id in policy.yaml.
@@ -985,6 +1074,7 @@ impl PolicyId {
             "state_change" => Some(PolicyId::StateChange),
             "database_read" => Some(PolicyId::DatabaseRead),
             "database_change" => Some(PolicyId::DatabaseChange),
+            "state_reach" => Some(PolicyId::StateReach),
             _ => None,
         }
     }
@@ -1007,6 +1097,7 @@ impl PolicyId {
             PolicyId::StateChange => &STATE_CHANGE,
             PolicyId::DatabaseRead => &DATABASE_READ,
             PolicyId::DatabaseChange => &DATABASE_CHANGE,
+            PolicyId::StateReach => &STATE_REACH,
         }
     }
 }
@@ -1535,6 +1626,24 @@ static DATABASE_CHANGE: Policy = Policy {
     snapshots_first: false,
 };
 
+static STATE_REACH: Policy = Policy {
+    id: "state_reach",
+    title: "The server sends a request with a secret where a grant allows it; no agent-written SQL",
+    tool: "",
+    connection: ConnectionKind::None,
+    selects_only: false,
+    writes: true,
+    can_lose: false,
+    actions: &[
+    ],
+    pragmas: &[
+    ],
+    functions_denied: &[],
+    modules: &[],
+    counts_overwrites: false,
+    snapshots_first: false,
+};
+
 /// Every policy, in the order of policy.yaml.
 pub static POLICIES: &[&Policy] = &[
     &READ,
@@ -1551,6 +1660,7 @@ pub static POLICIES: &[&Policy] = &[
     &STATE_CHANGE,
     &DATABASE_READ,
     &DATABASE_CHANGE,
+    &STATE_REACH,
 ];
 
 /// The words of every authorizer action.
@@ -1783,7 +1893,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "0ef6826d72429a69936e1b2e90c06361278ae615bfc8f55cec383bc917251352";
+pub const MANIFEST_SHA256: &str = "ba51071b8481fb1af3210b1f04ce93a7fff36fd225779c423382717c91730112";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
-pub const POLICY_SHA256: &str = "4f8a5f8e7e7f7473471e9324a3e93a386e5bd19ec0312fd3f93fbe30d74e8c7f";
+pub const POLICY_SHA256: &str = "0f382b7f8be4222e25bfb803324fd737f015eb56f355e8546f1e06e9b356fce8";

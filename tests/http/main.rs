@@ -20,6 +20,7 @@ mod groups;
 mod hall;
 mod keys;
 mod many;
+mod metrics;
 mod starting;
 mod streams;
 

@@ -20,7 +20,7 @@ fn sought(query: &str) -> Sought {
 }
 
 async fn texts(memory: &dyn Memory, query: &str) -> Vec<String> {
-    memory.recall(sought(query)).await.unwrap().into_iter().map(|one| one.text).collect()
+    memory.recall(sought(query)).await.unwrap().memories.into_iter().map(|one| one.text).collect()
 }
 
 #[test]

@@ -199,6 +199,32 @@ fn contents_come_in_parts_and_as_they_are() {
 }
 
 #[test]
+fn primitives_are_kept_and_copied_under_a_name_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut desk = Desk::at(folder.path());
+    let name = "n".repeat(64);
+    desk.ok("primitive_create", json!({"type": "kv", "name": name}));
+    desk.ok("kv_set", json!({"key": "a", "value": 1}));
+    let made = desk.ok("primitive_snapshot", json!({"label": "before"}));
+    assert_eq!((made["id"].as_str().unwrap().len(), &made["label"]), (26, &json!("before")));
+    assert_eq!(desk.ok("primitive_snapshot", json!({}))["label"], json!(null));
+    assert_eq!(desk.refused("primitive_snapshot", json!({"label": "a\nb"})), "invalid_arguments");
+    let fork = desk.ok("primitive_fork", json!({}));
+    let (begin, end) = fork["name"].as_str().unwrap().rsplit_once("-fork-").unwrap();
+    assert!(name.starts_with(begin) && begin.len() == 52 && end.len() == 6, "{fork}");
+    assert!(end.chars().all(|c| c.is_ascii_digit() || c.is_ascii_lowercase()), "{end}");
+    assert_eq!(desk.refused("primitive_fork", json!({})), "ambiguous_primitive");
+    let named = json!({"primitive": name, "new_name": "copy"});
+    assert_eq!(desk.ok("primitive_fork", named.clone())["type"], "kv");
+    assert_eq!(desk.refused("primitive_fork", named), "conflict");
+    desk.ok("kv_set", json!({"primitive": "copy", "key": "a", "value": 2}));
+    let value = |desk: &mut Desk, primitive: &str| {
+        desk.ok("kv_get", json!({"primitive": primitive, "key": "a"}))["data"]["value"].clone()
+    };
+    assert_eq!((value(&mut desk, &name), value(&mut desk, "copy")), (json!(1), json!(2)));
+}
+
+#[test]
 fn a_profile_takes_its_own_place_and_says_what_it_misses() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");

@@ -117,7 +117,7 @@ fn spelled(text: &str, how: u8, front: &str) -> Vec<u8> {
         6 => {
             let mut url = url::Url::parse("https://h.example/").unwrap();
             url.query_pairs_mut().append_pair("k", text);
-            url.query().unwrap()[2..].as_bytes().to_vec()
+            url.query().unwrap().as_bytes()[2..].to_vec()
         }
         _ => text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").into_bytes(),
     }

@@ -32,8 +32,8 @@ const BLOCK_BYTES: usize = 16 * 1024;
 #[derive(Debug)]
 pub(super) struct Room(Semaphore);
 
-impl Room {
-    pub(super) fn new() -> Self {
+impl Default for Room {
+    fn default() -> Self {
         Self(Semaphore::new(BYTES_AT_ONCE / BLOCK_BYTES))
     }
 }

@@ -4,7 +4,7 @@
 //! credential is checked: [`Groups`] does.
 
 use super::access::{Bearer, bearer, challenge};
-use super::router::{self, Endpoint};
+use super::router::{self, Bounds, Endpoint, METRICS};
 use super::{Listening, PATH, until_stopped};
 use crate::config::HttpSettings;
 use crate::error::StartError;
@@ -47,6 +47,9 @@ pub trait Groups: Send + Sync + 'static {
         name: &str,
         query: Option<&str>,
     ) -> impl Future<Output = Result<Admitted<Self::Service>, Turned>> + Send;
+
+    /// Whether somebody may see what is counted, over all groups.
+    fn oversees(&self, who: &Self::Who) -> bool;
 
     /// Ends what still runs and closes everything, as [`Service::shutdown`]. Those of the services are not called.
     fn shutdown(&self) -> impl Future<Output = ()> + Send;
@@ -127,8 +130,10 @@ pub async fn serve_groups<G: Groups>(
         streams: streams.clone(),
     });
     let below = Router::new().route(&format!("{PATH}/{{name}}"), any(handed_over::<G>)).with_state(mounts);
-    let judged = router::bounded(below).layer(from_fn_with_state(Arc::clone(&groups), judged::<G>));
-    let app = router::front(judged, settings);
+    let bounds = Bounds::default();
+    let below = router::bounded(below.merge(router::measures(&shared)), &bounds);
+    let judged = below.layer(from_fn_with_state(Arc::clone(&groups), judged::<G>));
+    let app = router::front(judged, settings, &shared);
     Ok(until_stopped(listening, app, &shared, &streams, stop, groups.shutdown()).await)
 }
 
@@ -156,7 +161,9 @@ async fn judged<G: Groups>(State(groups): State<Arc<G>>, request: Request, next:
     let (mut parts, body) = request.into_parts();
     match admitted(&*groups, &parts).await {
         Ok(admitted) => {
-            parts.extensions.insert(admitted);
+            if let Some(admitted) = admitted {
+                parts.extensions.insert(admitted);
+            }
             next.run(Request::from_parts(parts, body)).await
         }
         Err(turned) => {
@@ -166,7 +173,8 @@ async fn judged<G: Groups>(State(groups): State<Arc<G>>, request: Request, next:
     }
 }
 
-async fn admitted<G: Groups>(groups: &G, request: &Parts) -> Result<Admitted<G::Service>, Turned> {
+/// To which group, or to none where it is about what is counted.
+async fn admitted<G: Groups>(groups: &G, request: &Parts) -> Result<Option<Admitted<G::Service>>, Turned> {
     let credential = match bearer(&request.headers) {
         Bearer::None => None,
         Bearer::One(credential) => Some(credential),
@@ -175,8 +183,10 @@ async fn admitted<G: Groups>(groups: &G, request: &Parts) -> Result<Admitted<G::
     let who = groups.identify(credential).await?;
     let name = request.uri.path().strip_prefix(PATH).and_then(|rest| rest.strip_prefix('/'));
     match name {
-        Some(name) => groups.admit(&who, name, request.uri.query()).await,
-        None => Err(Turned::NoSuch),
+        Some(name) => groups.admit(&who, name, request.uri.query()).await.map(Some),
+        None if request.uri.path() != METRICS => Err(Turned::NoSuch),
+        None if groups.oversees(&who) => Ok(None),
+        None => Err(Turned::Elsewhere),
     }
 }
 

@@ -17,8 +17,8 @@ const REQUESTS_AT_ONCE: usize = 256;
 #[derive(Debug)]
 pub(super) struct Load(Semaphore);
 
-impl Load {
-    pub(super) fn new() -> Self {
+impl Default for Load {
+    fn default() -> Self {
         Self(Semaphore::new(REQUESTS_AT_ONCE))
     }
 }

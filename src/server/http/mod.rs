@@ -77,7 +77,7 @@ pub async fn serve<S: Service>(
 ) -> Result<Ending, StartError> {
     let (shared, streams) = (Shared::default(), CancellationToken::new());
     let endpoint = router::endpoint(Arc::clone(&service), &shared, streams.clone())?;
-    let app = router::front(router::mount(PATH, endpoint, settings), settings);
+    let app = router::front(router::mount(PATH, endpoint, settings, &shared), settings, &shared);
     Ok(until_stopped(listening, app, &shared, &streams, stop, service.shutdown()).await)
 }
 

@@ -97,6 +97,11 @@ impl Temporary {
         }
         Err(failed(format!("every name for it is taken in `{}`", folder.display())))
     }
+
+    /// Gives it this name in its folder, never in another's place.
+    pub(in crate::sqlite) fn publish_as(self, target: &Path) -> Result<(), ToolError> {
+        rename_to_new(&self.path, target).map_err(|error| io_failed(target, &error))
+    }
 }
 
 impl Drop for Temporary {

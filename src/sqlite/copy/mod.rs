@@ -11,10 +11,12 @@ pub(super) mod check;
 pub(super) mod folder;
 mod found;
 pub(super) mod names;
+mod plain;
 
 pub use check::Integrity;
 pub(super) use check::integrity;
 pub use found::{FoundSnapshot, found};
+pub use plain::{Copied, CopyRequest, plain};
 
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::{diagnose, open};
