@@ -207,7 +207,7 @@ pub fn tool_error(doing: &str, error: &rusqlite::Error) -> ToolError {
         Some(SqliteCode::SystemIoFailure) => (
             ErrorCode::SqlError,
             format!(
-                "{doing}: {error}; the disk reports an error, or a quota or a limit on the size of files is reached: a person must look at it"
+                "{doing}: {error}; the disk reports an error, a quota or a limit on the size of files is reached, or the folder cannot be written: a person must look at it"
             ),
         ),
         Some(SqliteCode::ReadOnly | SqliteCode::CannotOpen) => (

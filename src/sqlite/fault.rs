@@ -93,6 +93,18 @@ fn is_cut_off(error: &rusqlite::Error) -> bool {
     matches!(diagnose::extended_code(error), diagnose::READONLY_ROLLBACK | diagnose::READONLY_RECOVERY)
 }
 
+/// Keeps this process from printing a panic where rusqlite denies what has a name that is no UTF-8: it panics before our
+/// authorizer is asked, catches that, and denies.
+pub fn deny_quietly() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let said = panic.payload().downcast_ref::<String>();
+        if !said.is_some_and(|said| said.starts_with("received non-utf8 string as ")) {
+            usual(panic);
+        }
+    }));
+}
+
 /// SQLite's words for an error, without rusqlite's.
 #[must_use]
 pub fn message(error: &rusqlite::Error) -> String {
@@ -132,12 +144,16 @@ pub fn tool_error(error: &rusqlite::Error) -> ToolError {
             ErrorCode::Corrupt,
             "; the file is damaged: stop, and tell a person, who can run PRAGMA integrity_check and restore a copy",
         ),
+        // The authorizer takes names as text; what is none is denied without a look (`deny_quietly`).
+        Some(Primary::AuthorizationForStatementDenied) if words.contains('\u{fffd}') => {
+            (ErrorCode::Refused, "; its name is not UTF-8, and so no policy can judge it: leave it out")
+        }
         Some(Primary::DiskFull) => {
             (ErrorCode::SqlError, "; nothing was changed: make room on the disk and try again")
         }
         Some(Primary::SystemIoFailure) => (
             ErrorCode::SqlError,
-            "; nothing was changed: the disk reports an error, or a quota or a limit on the size of files is reached, and a person must look at it",
+            "; nothing was changed: the disk reports an error, a quota or a limit on the size of files is reached, or the folder cannot be written, and a person must look at it",
         ),
         Some(Primary::ReadOnly) => (
             ErrorCode::SqlError,

@@ -184,3 +184,32 @@ pub fn report(row: &AuditRow) {
     let json = serde_json::to_string(row).unwrap_or_else(|error| error.to_string());
     tracing::error!("not written to query_log: {json}");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(number: usize, bytes: usize) -> Job {
+        Job::Audit(AuditRow {
+            tool: number.to_string(),
+            query: Some("x".repeat(bytes)),
+            ..AuditRow::default()
+        })
+    }
+
+    #[test]
+    fn rows_beyond_the_bounds_leave_the_queue_at_its_old_end() {
+        // As many as may wait and seven more; as many bytes as may wait and some more.
+        for (count, bytes, least) in [(MAX_ROWS + 7, 0, MAX_ROWS), (70, 1 << 20, 63)] {
+            let queue = Queue::default();
+            (0..count).for_each(|number| queue.push(row(number, bytes)));
+            let left: Vec<String> = queue
+                .take()
+                .into_iter()
+                .filter_map(|job| if let Job::Audit(row) = job { Some(row.tool) } else { None })
+                .collect();
+            let expected: Vec<String> = (count - least..count).map(|number| number.to_string()).collect();
+            assert_eq!(left, expected);
+        }
+    }
+}

@@ -13,7 +13,7 @@ use crate::generated::{POLICIES, PROTECTED};
 use crate::policy::{ConnectionKind, NOTHING_PROTECTED, Policy};
 use crate::render::Caps;
 use crate::sandbox;
-use crate::sqlite::fault::Fault;
+use crate::sqlite::fault::{self, Fault};
 use crate::sqlite::guard::Guarded;
 use crate::sqlite::next_step;
 use crate::sqlite::query::{self, Read as ReadStatement, ReadRows};
@@ -39,6 +39,7 @@ pub fn run() -> io::Result<()> {
     if server_is_gone() {
         return Ok(());
     }
+    fault::deny_quietly();
     let frames = Arc::new(Mutex::new(Frames::of_stdio()?));
     let pipe = Pipe { frames, stopped: Arc::default() };
     match pipe.receive::<Order>()? {

@@ -1,9 +1,8 @@
 //! Server and workers killed at random moments, in the middle of everything that writes.
 
 use crate::chain;
-use crate::support::{Answer, Bench, Client, Server, children_of, query, wait_until};
+use crate::support::{Answer, Bench, Client, Server, children_of, kill, query, wait_until};
 use crate::{Dice, rounds, side_by_side};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -228,11 +227,6 @@ fn is_open_somewhere(folder: &Path) -> bool {
         .flat_map(|descriptors| descriptors.flatten())
         .filter_map(|descriptor| std::fs::read_link(descriptor.path()).ok());
     links.any(|path| path.starts_with(folder))
-}
-
-pub(crate) fn kill(pid: u32) {
-    // It may have ended by itself.
-    let _ = kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), Signal::KILL);
 }
 
 fn numbers(connection: &rusqlite::Connection) -> Vec<i64> {

@@ -8,7 +8,8 @@ use crate::trace::disk::{Disk, Survival};
 use crate::trace::{Op, Recording, Session, Step, is_allowed};
 use crate::{Dice, chain, rounds, side_by_side};
 use serde_json::json;
-use std::collections::{BTreeMap, HashSet};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -299,4 +300,88 @@ fn a_new_database_outlives_a_power_cut_once_something_was_acknowledged() {
     let promises = vec![(id, Promise::Event("the first".to_owned()))];
     let scene = Scene { recording, promises, database: path.canonicalize().unwrap() };
     examine(&scene, "new", rounds(12) * 10, &mut dice);
+}
+
+/// Every row of the log is in the table or in an archive that an event of the chain names, and that is as the event says.
+fn lost_row(original: &Path, folder: &Path, promised: bool) -> Option<String> {
+    let placed = |path: &Path| folder.join(path.strip_prefix(original).unwrap());
+    let connection = chain::open(&folder.join("memory.db"));
+    if let Some(fault) = chain::fault(&connection) {
+        return Some(fault);
+    }
+    let numbers = |sql: &str| -> Vec<i64> {
+        query(&connection, sql).lines().map(|line| line.parse().unwrap()).collect()
+    };
+    let mut ids: BTreeSet<i64> = numbers("SELECT id FROM query_log").into_iter().collect();
+    let events = query(&connection, "SELECT content FROM memory_events WHERE kind = 'indelible.trim'");
+    for event in events.lines() {
+        let said: serde_json::Value = serde_json::from_str(event).unwrap();
+        let path = placed(Path::new(said["archive"].as_str().unwrap()));
+        let Ok(bytes) = std::fs::read(&path) else { return Some(format!("{path:?} is not there")) };
+        let digest: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        if said["sha256"] != digest {
+            return Some(format!("{path:?} is not as its event says"));
+        }
+        ids.extend(said["first_id"].as_i64().unwrap()..=said["last_id"].as_i64().unwrap());
+    }
+    let whole = ids == (1..=ids.last().copied().unwrap_or(0)).collect();
+    if !whole || ids.len() < 400 {
+        return Some(format!("of {} rows some are missing", ids.len()));
+    }
+    (promised && events.is_empty()).then(|| "the trim that was logged is taken back".to_owned())
+}
+
+#[test]
+fn a_trim_of_the_log_outlives_a_power_cut_at_any_moment() {
+    if !is_allowed() {
+        return;
+    }
+    let wanted = rounds(12) * 4;
+    side_by_side(&["WAL", "DELETE"], |mode| {
+        let mut dice = Dice::new();
+        let bench = Bench::with(&format!("PRAGMA journal_mode = {mode}; CREATE TABLE t(v)"));
+        Server::on(&bench).start().close();
+        bench.sql(
+            "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c LIMIT 400) \
+             INSERT INTO query_log(ts, session, tool, query, ok, duration_ms) \
+             SELECT '2026-01-01T00:00:00Z', 'old', 'read_query', 'SELECT ' || i, 1, 0 FROM c",
+        );
+        let mut session = Session::start(bench.path(), &["--audit-keep", "100"], None);
+        let trimmed = "SELECT count(*) AS n FROM memory_events WHERE kind = 'indelible.trim'";
+        let told = (0..100).find_map(|_| {
+            std::thread::sleep(Duration::from_millis(100));
+            let id = session.send_call("read_query", json!({"query": trimmed}));
+            session.answer(id).unwrap().text.starts_with("n\n1\n").then_some(id)
+        });
+        let told = told.unwrap_or_else(|| panic!("nothing was trimmed: {}", session.stderr()));
+        let (recording, status, stderr) = session.end();
+        assert_eq!(status, 0, "{stderr}");
+        let mut disk = Disk::before(&recording);
+        let (mut promised, mut looked) = (false, 0);
+        let stride = recording.steps.len().div_ceil(wanted) as u64;
+        for (at, step) in recording.steps.iter().enumerate() {
+            disk.apply(&step.op);
+            // An answer that shows the event shows a commit that is on the disk.
+            if let Op::Said(line) = &step.op {
+                promised |= serde_json::from_str::<serde_json::Value>(line).unwrap()["id"] == told;
+            }
+            if !dice.one_in(stride) {
+                continue;
+            }
+            for survival in [Survival::Nothing, Survival::Everything, Survival::Some] {
+                let folder = tempfile::tempdir().unwrap();
+                lay_out(&disk.image(survival, &mut dice), &recording.root, folder.path());
+                looked += 1;
+                if let Some(broken) = lost_row(&recording.root, folder.path(), promised) {
+                    let (told, kept) = (dice.told(mode), folder.keep());
+                    panic!(
+                        "{told}: {survival:?} survives step {at} ({:.60?}): {broken}; see {kept:?}",
+                        step.op
+                    );
+                }
+            }
+        }
+        eprintln!("{mode}: {} steps, {looked} disks", recording.steps.len());
+        assert!(looked > 20, "{looked}");
+    });
 }

@@ -2,10 +2,11 @@
 //! error that says what to do; reads go on where they can, nothing is half done, and afterwards all goes on.
 
 use crate::chain;
-use crate::support::{Answer, Bench, Client, Server, children_of, wait_until};
+use crate::support::{Answer, Bench, Client, Server, children_of, kill, wait_until};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 
 /// The tools that write, each with arguments.
@@ -59,6 +60,43 @@ fn without_descriptors_reads_go_on_and_errors_say_why() {
     }
 }
 
+#[test]
+fn without_processes_reads_go_on_and_errors_say_why() {
+    let bench = Bench::notes();
+    // A user of its own: the limit counts all processes of one.
+    let mut client = as_user(&bench, &[], NOBODY - 1);
+    // By the same user: for another's processes one needs a right that a container's superuser lacks.
+    let set = |most: u64, pid: u32| {
+        let mut command = std::process::Command::new("prlimit");
+        if rustix::process::geteuid().is_root() {
+            command.uid(NOBODY - 1).gid(NOBODY - 1);
+        }
+        command.args(["--pid", &pid.to_string(), &format!("--nproc={most}:1024")]);
+        command.status().is_ok_and(|status| status.success())
+    };
+    if !set(1024, client.pid()) {
+        eprintln!("SKIPPED: there is no prlimit(1) of util-linux");
+        return;
+    }
+    assert!(set(1, client.pid()));
+    let words = ["raise `ulimit -u`"];
+    client.call("snapshot", json!({"reason": "x"})).fails_as("SNAPSHOT_FAILED", &words);
+    client.destroy("DELETE FROM notes").fails_as("SNAPSHOT_FAILED", &["nothing was run"]);
+    for _ in 0..5 {
+        client.is_alive();
+    }
+    client.write("INSERT INTO notes(title) VALUES ('x')").ok();
+    client.call("append_event", json!({"content": "x"})).ok();
+    let verified = client.call("verify_chain", json!({}));
+    assert!(!verified.failed || verified.text.contains("thread"), "{}", verified.text);
+    client.is_alive();
+    assert!(set(1024, client.pid()));
+    client.destroy("DELETE FROM notes WHERE id = 1").ok();
+    assert_eq!(client.call("verify_chain", json!({})).json()["ok"], true);
+    client.close();
+    assert_eq!(chain::fault(&bench.open()), None);
+}
+
 /// What must be true once the file is not the server's any more.
 #[track_caller]
 fn nothing_works(client: &mut Client, words: &[&str]) {
@@ -104,6 +142,32 @@ fn nothing_is_written_into_a_file_that_was_deleted_or_replaced() {
         assert_eq!(bench.query("SELECT group_concat(title) FROM notes WHERE id > 3"), "first,after");
         assert_eq!(chain::fault(&bench.open()), None);
     }
+}
+
+#[test]
+fn nothing_is_written_into_a_folder_that_was_moved_or_replaced() {
+    let bench = Bench::notes();
+    let (folder, aside) = (bench.folder().join("here"), bench.folder().join("aside"));
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::rename(bench.path(), folder.join("memory.db")).unwrap();
+    let mut client = Server::at(&folder.join("memory.db")).start();
+    client.write("INSERT INTO notes(title) VALUES ('first')").ok();
+    client.is_alive();
+    std::fs::rename(&folder, &aside).unwrap();
+    nothing_works(&mut client, &["is gone: it was deleted or moved"]);
+    std::fs::create_dir(&folder).unwrap();
+    nothing_works(&mut client, &["is gone: it was deleted or moved"]);
+    std::fs::copy(aside.join("memory.db"), folder.join("memory.db")).unwrap();
+    nothing_works(&mut client, &["another file is at"]);
+    let names: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["memory.db"], "nothing is made beside it");
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::rename(&aside, &folder).unwrap();
+    client.write("INSERT INTO notes(title) VALUES ('after')").ok();
+    client.destroy("DELETE FROM notes WHERE id = 1").ok();
+    client.call("verify_chain", json!({})).ok();
+    client.close();
+    assert_eq!(chain::fault(&chain::open(&folder.join("memory.db"))), None);
 }
 
 #[test]
@@ -166,13 +230,17 @@ fn permit(path: &Path, mode: u32) {
 const NOBODY: u32 = 65534;
 
 fn as_nobody(bench: &Bench, flags: &[&str]) -> Client {
+    as_user(bench, flags, NOBODY)
+}
+
+fn as_user(bench: &Bench, flags: &[&str], user: u32) -> Client {
     if !rustix::process::geteuid().is_root() {
         return served(bench, flags);
     }
     for path in [bench.folder(), bench.path()] {
-        std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+        std::os::unix::fs::chown(path, Some(user), Some(user)).unwrap();
     }
-    let mut client = Server::on(bench).flags(flags).under_user(NOBODY).start();
+    let mut client = Server::on(bench).flags(flags).under_user(user).start();
     client.write("INSERT INTO notes(title) VALUES ('first')").ok();
     client.is_alive();
     client
@@ -184,6 +252,8 @@ fn a_folder_or_file_made_read_only_is_an_error_that_says_so() {
         let bench = Bench::notes();
         bench.sql(&format!("PRAGMA journal_mode = {mode}"));
         let mut client = as_nobody(&bench, &[]);
+        // What is in the middle of a commit just now would be cut off, and in rollback mode nobody could read then.
+        assert!(wait_until(|| bench.query("SELECT count(*) FROM query_log") == "2"));
         permit(bench.folder(), 0o500);
         client
             .destroy("DELETE FROM notes")
@@ -199,7 +269,7 @@ fn a_folder_or_file_made_read_only_is_an_error_that_says_so() {
         permit(bench.path(), 0o400);
         // What is open stays writable; a new worker cannot open the file.
         for child in children_of(client.pid()) {
-            crate::crash::kill(child);
+            kill(child);
         }
         assert!(wait_until(|| children_of(client.pid()).is_empty()));
         client.write("INSERT INTO notes(title) VALUES ('x')").fails(&["writ"]);

@@ -1,7 +1,7 @@
 //! Bytes that are not what they were: flipped bits, cut ends, pages in each other's place.
 
 use crate::support::Bench;
-use crate::{Way, bytes, laid, survive};
+use crate::{Way, bytes, from_environment, laid, survive};
 
 /// A table of each kind that SQLite has its own code for.
 const SCHEMA: &str = "
@@ -36,10 +36,6 @@ impl Dice {
         self.0 ^= self.0 << 17;
         (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16) as usize % bound.max(1)
     }
-}
-
-fn from_environment(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().unwrap())
 }
 
 /// The database's bytes, and with `wal` those of a -wal that holds the later half of it.

@@ -12,6 +12,7 @@
     reason = "a helper that fails fails its test"
 )]
 
+mod corpus;
 mod damage;
 mod formats;
 mod schemas;
@@ -22,6 +23,10 @@ mod support;
 use serde_json::{Value, json};
 use std::path::Path;
 use support::{Bench, Server};
+
+fn from_environment(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap())
+}
 
 /// How a file is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

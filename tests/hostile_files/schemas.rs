@@ -1,9 +1,10 @@
 //! Schemas that mean harm, and schemas that nobody can use. Each is served, or refused in one line.
 
-use crate::support::Bench;
+use crate::support::{Bench, Server};
 use crate::{Way, bytes, survive};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
+use serde_json::json;
 
 /// A name, what makes the database, and the tables and views to ask for.
 type Case = (&'static str, String, Vec<&'static str>);
@@ -126,6 +127,21 @@ fn planted() -> Vec<Case> {
         case("a definition that is bytes", row("'view'", "'m'", "0", "x'00ff00ff'"), &["m", "t"]),
         case("a definition without a name", row("'table'", "NULL", "2", "'CREATE TABLE m(a)'"), &["t"]),
         case(
+            "a table whose name is no UTF-8",
+            row(
+                "'table'",
+                "CAST(x'6dff' AS TEXT)",
+                "2",
+                "CAST('CREATE TABLE m' || x'ff' || '(a, b)' AS TEXT)",
+            ),
+            &["t"],
+        ),
+        case(
+            "a column whose name is no UTF-8",
+            row("'table'", "'m'", "2", "CAST('CREATE TABLE m(a' || x'ff' || ', b)' AS TEXT)"),
+            &["m", "t"],
+        ),
+        case(
             "a table at a page that is not there",
             row("'table'", "'m'", "99999", "'CREATE TABLE m(a)'"),
             &["m", "t"],
@@ -218,4 +234,16 @@ fn definitions_that_nobody_could_have_made_are_served_around_or_refused() {
             }
         }
     }
+}
+
+#[test]
+fn a_column_whose_name_is_no_utf8_is_refused_with_words_and_the_others_are_read() {
+    let case = planted().into_iter().find(|case| case.0 == "a column whose name is no UTF-8").unwrap();
+    let bench = made(&case);
+    let mut client = Server::on(&bench).flags(&["--profile", "explorer"]).start();
+    let mut ask = |sql: &str| client.call("run_query", json!({"sql": sql}));
+    ask("SELECT * FROM m").fails_as("REFUSED", &["access to m.a", "is not UTF-8", "leave it out"]);
+    assert_eq!(ask("SELECT b FROM m").ok().structured["rows"], json!([[2]]));
+    let (stderr, _) = client.close_with_stderr();
+    assert!(!stderr.contains("panicked"), "{stderr}");
 }

@@ -16,6 +16,8 @@ mod copies;
 mod databases;
 mod echo;
 mod files;
+#[cfg(target_os = "linux")]
+mod kept;
 mod kv;
 mod meaning;
 mod memory;

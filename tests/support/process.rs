@@ -54,8 +54,8 @@ fn status_of(pid: u32) -> Option<(char, u32)> {
     Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
 }
 
-/// Ends a process without a word.
+/// Ends a process without a word. It may have ended by itself.
 pub(crate) fn kill(pid: u32) {
     let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
 }
