@@ -25,7 +25,13 @@ impl Desk {
     pub(crate) fn with(data: &Path, flags: &[&str]) -> Self {
         let data = data.to_str().unwrap();
         let place = ["--profile", "primitives", "--data", data, "--group", "g"];
-        let mut client = Server::bare().flags(&place).flags(flags).start();
+        Self::of(Server::bare().flags(&place).flags(flags))
+    }
+
+    /// Of a server that was set up otherwise.
+    #[track_caller]
+    pub(crate) fn of(server: Server) -> Self {
+        let mut client = server.start();
         let list = client.request("tools/list", json!({}))["result"]["tools"].clone();
         let schema = |tool: &Value| (tool["name"].as_str().unwrap().to_owned(), tool["outputSchema"].clone());
         Self { client, schemas: list.as_array().unwrap().iter().map(schema).collect() }
