@@ -107,7 +107,6 @@ mod tests {
                 "snapshots",
                 "missing one of list, create, show, verify, restore; see `indelible snapshots --help`",
             ),
-            ("snapshots restore NAME", "missing --reason <TEXT>; see `indelible snapshots restore --help`"),
             ("tools check", "missing <FILE>...; see `indelible tools check --help`"),
             ("config claude-code --log-prompts", "missing --hooks; see `indelible config --help`"),
             (
