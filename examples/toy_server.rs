@@ -90,6 +90,10 @@ impl Program for ToyProgram {
         Err(StartError::failure("toys keep no state"))
     }
 
+    fn store_alone(&self, _: &Settings, _: &Primitives) -> Result<Arc<dyn Store>, StartError> {
+        Err(StartError::failure("toys keep no state"))
+    }
+
     fn snapshots(&self, _: &Settings) -> Result<Vec<SnapshotEntry>, StartError> {
         Ok(Vec::new())
     }

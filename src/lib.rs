@@ -8,10 +8,10 @@
 //!   from itself; the YAML model, its checks and diagnostics
 //! - `codegen`: spec to text, for build.rs and tests
 //! - [`config`], [`generated`], [`policy`], [`chain`], [`clients`], [`render`], [`results`], [`search`], [`surface`],
-//!   [`overlay`], [`audit`], [`confirm`], [`outcome`], [`state`]: settings resolved once; what the build made of the YAML files;
+//!   [`overlay`], [`audit`], [`confirm`], [`outcome`], [`outbound`], [`state`]: settings resolved once; what the build made of the YAML files;
 //!   verdicts over what a statement does; the memory's hashes; settings of MCP clients; CSV; patterns and
 //!   snippets; the active tools, files laid over them and their arguments; a call's log row, its question to a
-//!   person, its surroundings and outcome; what primitives can do, as traits
+//!   person, its surroundings and outcome; requests to the outside; what primitives can do, as traits
 //! - [`sqlite`]: the only place that opens a connection
 //! - [`worker`], [`embedded`], [`embedding`]: the processes that agent SQL runs in; primitives in SQLite files; vectors of
 //!   texts by a model that the user brings
@@ -39,6 +39,7 @@ pub mod generated;
 pub mod handlers;
 pub mod logging;
 pub mod os_path;
+pub mod outbound;
 pub mod outcome;
 pub mod overlay;
 pub mod platform;

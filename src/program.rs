@@ -228,6 +228,20 @@ impl Program for Indelible {
         Ok(Arc::new(store.with_vault_key(place.vault_key.clone())))
     }
 
+    fn store_alone(&self, settings: &Settings, place: &Primitives) -> Result<Arc<dyn Store>, StartError> {
+        if !place.data.join("catalog.db").exists() {
+            let words = format!("`{}` is no data folder", place.data.display());
+            return Err(StartError::failure(words));
+        }
+        let sql = SqlSettings {
+            busy_timeout: settings.busy_timeout,
+            snapshots: snapshots_kept(settings),
+            ..SqlSettings::default()
+        };
+        let store = Embedded::open(&place.data, Arc::new(SystemClock), sql)?;
+        Ok(Arc::new(store.with_vault_key(place.vault_key.clone())))
+    }
+
     fn worker(&self) -> Result<(), StartError> {
         crate::worker::process::run()
             .map_err(|error| StartError::failure(format!("the worker lost its server: {error}")))

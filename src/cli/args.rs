@@ -109,9 +109,12 @@ Examples:
 Examples:
   indelible snapshots list --db notes.db
   indelible snapshots restore --db notes.db notes.db.20261130T090102.123Z.auto.db --reason 'the wrong rows were deleted'
+  indelible snapshots list --data state --group team
+  indelible snapshots restore --data state --group team 01kb4w0q2v8x5c3m7n9p1r6t4z
 
 A restore brings your tables back as they were and keeps the events, checkpoints and log rows written since. It makes a \
-snapshot first, so it can be undone; clients may go on working meanwhile.
+snapshot first, so it can be undone; clients may go on working meanwhile. With --data it is about snapshots of \
+primitives, which are made and restored while no server has the folder.
 
 Exit status 3 when verify finds that the snapshot cannot be restored.",
         arg_required_else_help = false
@@ -251,6 +254,21 @@ pub(super) enum PolicyCommand {
 pub(super) enum SnapshotAction {
     /// List the snapshots, newest first; the verdict is from a look at their events, not at every page
     List {
+        /// With --data: only of this primitive
+        #[arg(long, value_name = "NAME")]
+        primitive: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// With --data: keep a primitive as it is
+    Create {
+        /// The primitive, by name or id; may be left out where the group has one
+        #[arg(long, value_name = "NAME")]
+        primitive: Option<String>,
+        /// What to call it
+        #[arg(long, value_name = "TEXT")]
+        label: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -271,13 +289,16 @@ pub(super) enum SnapshotAction {
         #[arg(long)]
         json: bool,
     },
-    /// Bring tables, views, indexes and triggers back as they were in a snapshot
+    /// Bring tables, views, indexes and triggers back as they were in a snapshot; with --data, a primitive
     Restore {
-        /// Its name, or its path in the snapshot folder
+        /// Its name, or its path in the snapshot folder; with --data its id
         name: String,
-        /// Why, for the record
+        /// Why, for the record; must be given for a database
         #[arg(long, value_name = "TEXT")]
-        reason: String,
+        reason: Option<String>,
+        /// With --data: only of this primitive
+        #[arg(long, value_name = "NAME")]
+        primitive: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,

@@ -138,7 +138,7 @@ fn scope<P: Program>(
     }
     let mut raw = RawArgs { tools: Vec::new(), read_only: false, ..raw.clone() };
     if raw.profile.is_none() && environment("INDELIBLE_PROFILE").is_none_or(|profile| profile.is_empty()) {
-        raw.profile = Some("primitives".to_owned());
+        raw.profile = Some(super::OF_DATA.to_owned());
     }
     let (overlays, profile) = config::overlays(&raw, environment)?;
     let profiles = program.profiles(&overlays, profile.as_deref())?;

@@ -8,8 +8,8 @@
 //! - `args`: the commands and their help; `usage`: clap's errors in our words
 //! - `serve`, `call`, `verify`, `tools`, `policy`, `snapshots`, `doctor`, `client_config`, `bundle`, `completions`:
 //!   one file a command
-//! - `people`: groups and primitives; `keys`: what opens a group; `vault`: secrets and their grants; `ask`: the person
-//!   at the terminal
+//! - `people`: groups and primitives; `kept`: their snapshots; `keys`: what opens a group; `vault`: secrets and their
+//!   grants; `ask`: the person at the terminal
 //! - `output`, `runtime`, `stdin`: what they share
 
 mod args;
@@ -19,6 +19,7 @@ mod call;
 mod client_config;
 mod completions;
 mod doctor;
+mod kept;
 mod keys;
 mod output;
 mod people;
@@ -171,6 +172,12 @@ pub trait Program {
     /// There is no data folder, or it cannot be used; exit status 1.
     fn store(&self, place: &Primitives) -> Result<Arc<dyn Store>, StartError>;
 
+    /// What a data folder holds, while no server has it. Runs inside a tokio runtime of one thread.
+    ///
+    /// # Errors
+    /// A server has it, or it cannot be used; exit status 1.
+    fn store_alone(&self, settings: &Settings, place: &Primitives) -> Result<Arc<dyn Store>, StartError>;
+
     /// Whether all of these are tools that a server with these settings would offer.
     ///
     /// # Errors
@@ -221,13 +228,14 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
         Err(error) => return usage::answer(&error),
     };
     let environment = |name: &str| std::env::var_os(name);
-    let resolved = || {
-        let (overlays, profile) = config::overlays(&cli.raw, environment)?;
+    let resolve = |raw: &RawArgs| {
+        let (overlays, profile) = config::overlays(raw, environment)?;
         let profiles = program.profiles(&overlays, profile.as_deref())?;
-        let resolved = config::resolve_with_origins(&cli.raw, environment, &profiles)?;
+        let resolved = config::resolve_with_origins(raw, environment, &profiles)?;
         logging::start(resolved.settings.verbosity);
         Ok(resolved)
     };
+    let resolved = || resolve(&cli.raw);
     let settings = || resolved().map(|resolved| resolved.settings);
     let database = || resolved().and_then(of_database);
     if let (Some(_), Some(flag)) = (&cli.command, cli.http.given()) {
@@ -251,7 +259,17 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
         Some(Command::Tools { format, command }) => {
             tools::tools(program, &cli.raw, environment, format, command)
         }
-        Some(Command::Snapshots { action }) => snapshots::snapshots(program, &database()?.settings, action),
+        Some(Command::Snapshots { action }) => {
+            let mut raw = cli.raw.clone();
+            if raw.data.is_some() {
+                raw.profile.get_or_insert_with(|| OF_DATA.to_owned());
+            }
+            let settings = resolve(&raw)?.settings;
+            match &settings.primitives {
+                Some(place) => kept::snapshots(program, &settings, place, action),
+                None => snapshots::snapshots(program, &settings, action),
+            }
+        }
         Some(Command::Groups { action }) => {
             logging::start(cli.raw.verbose);
             people::groups(program, &config::data_folder(&cli.raw, environment)?, action)
@@ -279,6 +297,9 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
         Some(Command::Completions { shell }) => completions::completions(shell),
     }
 }
+
+/// The profile that --data means where none is given.
+const OF_DATA: &str = "primitives";
 
 /// Settings for a command that works on a database.
 fn of_database(resolved: Resolved) -> Result<Resolved, StartError> {

@@ -18,7 +18,16 @@ pub(super) fn snapshots<P: Program>(
     action: SnapshotAction,
 ) -> Result<u8, StartError> {
     match action {
-        SnapshotAction::List { json } => {
+        SnapshotAction::List { primitive: Some(_), .. }
+        | SnapshotAction::Restore { primitive: Some(_), .. } => {
+            return Err(StartError::usage("--primitive is for snapshots of primitives: give --data DIR"));
+        }
+        SnapshotAction::Create { .. } => {
+            return Err(StartError::usage(
+                "create is for snapshots of primitives: give --data DIR; those of a database are made by its tools",
+            ));
+        }
+        SnapshotAction::List { json, .. } => {
             let found = program.snapshots(settings)?;
             let text = if json {
                 Value::from(found.iter().map(entry).collect::<Vec<_>>()).to_string()
@@ -45,7 +54,10 @@ pub(super) fn snapshots<P: Program>(
                 return Ok(EXIT_BROKEN);
             }
         }
-        SnapshotAction::Restore { name, reason, json } => {
+        SnapshotAction::Restore { name, reason, json, .. } => {
+            let reason = reason.ok_or_else(|| {
+                StartError::usage("no reason: give --reason TEXT, which goes into the memory")
+            })?;
             let restored = runtime::run(async {
                 let context = CallContext { cancel: runtime::signals(false)?.stop, ..CallContext::default() };
                 program.restore(settings, &name, &reason, context).await

@@ -139,6 +139,7 @@ pub(crate) fn policy_page(checked: &Checked) -> Value {
                     ServerWork::Append => "appends to its own tables",
                     ServerWork::Copy => "writes a copy beside the database",
                     ServerWork::Replace => "replaces everything but its own tables",
+                    ServerWork::Reach => "sends a request to another machine",
                 },
                 "selects_only": policy.selects_only,
                 "resources": checked.manifest.resources.iter().filter(|r| r.policy == policy.id)

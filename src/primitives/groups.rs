@@ -5,6 +5,7 @@
 use super::GroupServer;
 use crate::config::Settings;
 use crate::error::StartError;
+use crate::outbound::Outbound;
 use crate::spec::model::Manifest;
 use crate::state::Outcome;
 use crate::state::clock::Clock;
@@ -18,6 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Groups {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
+    outbound: Arc<Outbound>,
     settings: Settings,
     surface: Arc<Surface>,
     words: SurfaceSettings,
@@ -43,7 +45,25 @@ impl Groups {
     ) -> Result<Self, StartError> {
         let surface = Arc::new(Surface::new(manifest, &settings.profile, &words, settings.read_only)?);
         let session = uuid::Uuid::new_v4().to_string();
-        Ok(Self { store, clock, settings, surface, words, audit_log, session, open: Mutex::default() })
+        let outbound = Arc::new(Outbound::default());
+        Ok(Self {
+            store,
+            clock,
+            outbound,
+            settings,
+            surface,
+            words,
+            audit_log,
+            session,
+            open: Mutex::default(),
+        })
+    }
+
+    /// The same, with another way to the outside.
+    #[must_use]
+    pub fn with_outbound(mut self, outbound: Outbound) -> Self {
+        self.outbound = Arc::new(outbound);
+        self
     }
 
     /// Where everything is kept.
@@ -72,6 +92,7 @@ impl Groups {
                 group,
                 store: Arc::clone(&self.store),
                 clock: Arc::clone(&self.clock),
+                outbound: Arc::clone(&self.outbound),
                 settings: self.settings.clone(),
                 surface: Arc::clone(&self.surface),
                 words: self.words.clone(),

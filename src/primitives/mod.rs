@@ -15,10 +15,12 @@ pub mod memory;
 pub mod queue;
 pub mod storage;
 pub mod vault;
+mod vault_request;
 
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
 use crate::error::{ErrorCode, ToolError};
+use crate::outbound::Outbound;
 use crate::outcome::{CallContext, Outcome};
 use crate::spec::model::ErrorStyle;
 use crate::state::catalog::{Group, Kind, Primitive, choose};
@@ -45,6 +47,8 @@ pub struct GroupServer {
     pub store: Arc<dyn Store>,
     /// The time.
     pub clock: Arc<dyn Clock>,
+    /// Requests to the outside; shared with other groups.
+    pub outbound: Arc<Outbound>,
     /// The settings.
     pub settings: Settings,
     surface: Arc<Surface>,

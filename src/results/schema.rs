@@ -54,6 +54,11 @@ pub(super) fn anything(_: &mut SchemaGenerator) -> Schema {
     json_schema!({})
 }
 
+/// An object with any fields.
+pub(super) fn object(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object" })
+}
+
 /// null or a number: no `type`, the description says it.
 pub(super) fn integer_or_null(_: &mut SchemaGenerator) -> Schema {
     json_schema!({})

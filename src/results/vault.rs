@@ -1,7 +1,9 @@
 //! Results of the tools over vaults. None has a field for a secret's value.
 
+use super::schema;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 /// Of vault_list.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -38,4 +40,24 @@ pub struct VaultGrant {
     pub private: bool,
     /// Whether it may be sent without TLS.
     pub http: bool,
+}
+
+/// Of vault_use.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct VaultAnswer {
+    /// The status of HTTP.
+    pub status: u64,
+    /// Values by name in lower case; cookies are left out.
+    #[schemars(schema_with = "schema::object")]
+    pub headers: Map<String, Value>,
+    /// The body, in which the secret is replaced.
+    pub body: String,
+    /// "utf8" or "base64".
+    pub encoding: String,
+    /// Whether less is here than came back.
+    pub truncated: bool,
+    /// Why the body is not here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::string_or_null")]
+    pub note: Option<String>,
 }

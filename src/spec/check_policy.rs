@@ -29,6 +29,7 @@ const WORK: &[(&str, ServerWork)] = &[
     ("append", ServerWork::Append),
     ("copy", ServerWork::Copy),
     ("replace", ServerWork::Replace),
+    ("reach", ServerWork::Reach),
 ];
 
 /// Checks the whole file. The result is complete only when no diagnostics come with it.

@@ -75,6 +75,8 @@ pub enum ServerWork {
     Copy,
     /// It replaces everything but its own tables.
     Replace,
+    /// It sends a request to another machine.
+    Reach,
 }
 
 /// The words of one action.
@@ -111,11 +113,13 @@ pub struct ExceptionSpec {
 }
 
 impl PolicySpec {
-    /// Whether anything can change under it, a file beside the database included.
+    /// Whether anything can change under it, a file beside the database or something elsewhere included.
     #[must_use]
     pub fn writes(&self) -> bool {
-        matches!(self.server_does, ServerWork::Append | ServerWork::Copy | ServerWork::Replace)
-            || self.actions.iter().any(|action| action.writes())
+        matches!(
+            self.server_does,
+            ServerWork::Append | ServerWork::Copy | ServerWork::Replace | ServerWork::Reach
+        ) || self.actions.iter().any(|action| action.writes())
     }
 
     /// Whether it can delete or overwrite what was there before.

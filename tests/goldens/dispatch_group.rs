@@ -193,6 +193,19 @@ pub async fn dispatch(
             };
             crate::primitives::vault::list(cx, input).await
         }
+        crate::generated::Tool::PrimitivesVaultUse => {
+            let args: crate::generated::PrimitivesVaultUseArgs = parsed(arguments)?;
+            let input = crate::primitives::vault::SendInput {
+                primitive: args.primitive,
+                url: args.url,
+                auth: args.auth,
+                method: completed(args.method, "method")?,
+                headers: args.headers,
+                body: args.body,
+                encoding: args.encoding,
+            };
+            crate::primitives::vault::send(cx, input).await
+        }
         crate::generated::Tool::PrimitivesKvGet => {
             let args: crate::generated::PrimitivesKvGetArgs = parsed(arguments)?;
             let input = crate::primitives::kv::GetInput {

@@ -81,6 +81,8 @@ pub enum Tool {
     PrimitivesMemoryForget,
     /// `primitives.vault_list`: List secrets.
     PrimitivesVaultList,
+    /// `primitives.vault_use`: Send a request with a secret.
+    PrimitivesVaultUse,
     /// `primitives.kv_get`: Read keys.
     PrimitivesKvGet,
     /// `primitives.kv_list`: List keys.
@@ -138,6 +140,7 @@ impl Tool {
         Tool::PrimitivesMemoryRecall,
         Tool::PrimitivesMemoryForget,
         Tool::PrimitivesVaultList,
+        Tool::PrimitivesVaultUse,
         Tool::PrimitivesKvGet,
         Tool::PrimitivesKvList,
         Tool::PrimitivesKvSet,
@@ -189,6 +192,7 @@ impl Tool {
             Tool::PrimitivesMemoryRecall => "primitives.memory_recall",
             Tool::PrimitivesMemoryForget => "primitives.memory_forget",
             Tool::PrimitivesVaultList => "primitives.vault_list",
+            Tool::PrimitivesVaultUse => "primitives.vault_use",
             Tool::PrimitivesKvGet => "primitives.kv_get",
             Tool::PrimitivesKvList => "primitives.kv_list",
             Tool::PrimitivesKvSet => "primitives.kv_set",
@@ -241,6 +245,7 @@ impl Tool {
             "primitives.memory_recall" => Some(Tool::PrimitivesMemoryRecall),
             "primitives.memory_forget" => Some(Tool::PrimitivesMemoryForget),
             "primitives.vault_list" => Some(Tool::PrimitivesVaultList),
+            "primitives.vault_use" => Some(Tool::PrimitivesVaultUse),
             "primitives.kv_get" => Some(Tool::PrimitivesKvGet),
             "primitives.kv_list" => Some(Tool::PrimitivesKvList),
             "primitives.kv_set" => Some(Tool::PrimitivesKvSet),
@@ -294,6 +299,7 @@ impl Tool {
             Tool::PrimitivesMemoryRecall => Some(crate::results::schema_of::<crate::results::MemoriesRecalled>()),
             Tool::PrimitivesMemoryForget => Some(crate::results::schema_of::<crate::results::MemoriesChanged>()),
             Tool::PrimitivesVaultList => Some(crate::results::schema_of::<crate::results::VaultList>()),
+            Tool::PrimitivesVaultUse => Some(crate::results::schema_of::<crate::results::VaultAnswer>()),
             Tool::PrimitivesKvGet => Some(crate::results::schema_of::<crate::results::KvFound>()),
             Tool::PrimitivesKvList => Some(crate::results::schema_of::<crate::results::KvPage>()),
             Tool::PrimitivesKvSet => Some(crate::results::schema_of::<crate::results::KvWritten>()),
@@ -346,6 +352,7 @@ impl Tool {
             Tool::PrimitivesMemoryRecall => schemars::schema_for!(PrimitivesMemoryRecallArgs),
             Tool::PrimitivesMemoryForget => schemars::schema_for!(PrimitivesMemoryForgetArgs),
             Tool::PrimitivesVaultList => schemars::schema_for!(PrimitivesVaultListArgs),
+            Tool::PrimitivesVaultUse => schemars::schema_for!(PrimitivesVaultUseArgs),
             Tool::PrimitivesKvGet => schemars::schema_for!(PrimitivesKvGetArgs),
             Tool::PrimitivesKvList => schemars::schema_for!(PrimitivesKvListArgs),
             Tool::PrimitivesKvSet => schemars::schema_for!(PrimitivesKvSetArgs),
@@ -824,6 +831,26 @@ pub struct PrimitivesVaultListArgs {
     pub primitive: Option<String>,
 }
 
+/// The arguments of `primitives.vault_use`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesVaultUseArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `url`: string, required.
+    pub url: String,
+    /// `auth`: object, required.
+    pub auth: serde_json::Map<String, serde_json::Value>,
+    /// `method`: string, optional.
+    pub method: Option<String>,
+    /// `headers`: object, optional.
+    pub headers: Option<serde_json::Map<String, serde_json::Value>>,
+    /// `body`: any, optional.
+    pub body: Option<serde_json::Value>,
+    /// `encoding`: string, optional.
+    pub encoding: Option<String>,
+}
+
 /// The arguments of `primitives.kv_get`.
 #[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -999,6 +1026,8 @@ pub enum PolicyId {
     DatabaseRead,
     /// `database_change`: Agent-written SQL over a database of the profile `primitives`, where nothing is the server's.
     DatabaseChange,
+    /// `state_reach`: The server sends a request with a secret where a grant allows it; no agent-written SQL.
+    StateReach,
 }
 
 impl PolicyId {
@@ -1018,6 +1047,7 @@ impl PolicyId {
         PolicyId::StateChange,
         PolicyId::DatabaseRead,
         PolicyId::DatabaseChange,
+        PolicyId::StateReach,
     ];
 
     /// The id in policy.yaml.
@@ -1044,6 +1074,7 @@ impl PolicyId {
             "state_change" => Some(PolicyId::StateChange),
             "database_read" => Some(PolicyId::DatabaseRead),
             "database_change" => Some(PolicyId::DatabaseChange),
+            "state_reach" => Some(PolicyId::StateReach),
             _ => None,
         }
     }
@@ -1066,6 +1097,7 @@ impl PolicyId {
             PolicyId::StateChange => &STATE_CHANGE,
             PolicyId::DatabaseRead => &DATABASE_READ,
             PolicyId::DatabaseChange => &DATABASE_CHANGE,
+            PolicyId::StateReach => &STATE_REACH,
         }
     }
 }
@@ -1594,6 +1626,24 @@ static DATABASE_CHANGE: Policy = Policy {
     snapshots_first: false,
 };
 
+static STATE_REACH: Policy = Policy {
+    id: "state_reach",
+    title: "The server sends a request with a secret where a grant allows it; no agent-written SQL",
+    tool: "",
+    connection: ConnectionKind::None,
+    selects_only: false,
+    writes: true,
+    can_lose: false,
+    actions: &[
+    ],
+    pragmas: &[
+    ],
+    functions_denied: &[],
+    modules: &[],
+    counts_overwrites: false,
+    snapshots_first: false,
+};
+
 /// Every policy, in the order of policy.yaml.
 pub static POLICIES: &[&Policy] = &[
     &READ,
@@ -1610,6 +1660,7 @@ pub static POLICIES: &[&Policy] = &[
     &STATE_CHANGE,
     &DATABASE_READ,
     &DATABASE_CHANGE,
+    &STATE_REACH,
 ];
 
 /// The words of every authorizer action.
@@ -1842,7 +1893,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "a4aacca516a209c5817007c47b3ab43f1e1566c45f8ae32333b67193cd0144c7";
+pub const MANIFEST_SHA256: &str = "ba51071b8481fb1af3210b1f04ce93a7fff36fd225779c423382717c91730112";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
-pub const POLICY_SHA256: &str = "4f8a5f8e7e7f7473471e9324a3e93a386e5bd19ec0312fd3f93fbe30d74e8c7f";
+pub const POLICY_SHA256: &str = "0f382b7f8be4222e25bfb803324fd737f015eb56f355e8546f1e06e9b356fce8";
