@@ -35,8 +35,14 @@ async fn main() -> ExitCode {
 /// Serves at a free port until SIGTERM.
 async fn run() -> Result<(), StartError> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let settings =
-        HttpSettings { address, hosts: Vec::new(), origins: Vec::new(), token: None, no_auth: true };
+    let settings = HttpSettings {
+        address,
+        hosts: Vec::new(),
+        origins: Vec::new(),
+        public_url: None,
+        token: None,
+        no_auth: true,
+    };
     let listening = http::listen(&settings).await?;
     let stop = CancellationToken::new();
     let mut signals =

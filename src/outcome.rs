@@ -24,6 +24,19 @@ pub struct Caller {
     pub credential: Option<Arc<str>>,
     /// The tools that it may use; none for all.
     pub tools: Option<Arc<BTreeSet<String>>>,
+    /// How it came in over HTTP; none on stdin and stdout.
+    pub reached: Option<Arc<Reached>>,
+}
+
+/// What somebody who came in over HTTP can be given a URL by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reached {
+    /// Scheme, name and port under which the server is reached: `https://state.example.com`.
+    pub base: String,
+    /// What the credential is bound to beside its name; a URL that it signs holds as long as this does.
+    pub binding: String,
+    /// When the credential ends, if it does; milliseconds since 1970.
+    pub until: Option<i64>,
 }
 
 impl Caller {

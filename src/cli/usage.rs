@@ -103,8 +103,10 @@ mod tests {
             ("--db a --db b", "`--db <PATH>` may be given only once; see `indelible --help`"),
             ("call", "missing <TOOL>; see `indelible call --help`"),
             ("completions", "missing <SHELL>; see `indelible completions --help`"),
-            ("snapshots", "missing one of list, show, verify, restore; see `indelible snapshots --help`"),
-            ("snapshots restore NAME", "missing --reason <TEXT>; see `indelible snapshots restore --help`"),
+            (
+                "snapshots",
+                "missing one of list, create, show, verify, restore; see `indelible snapshots --help`",
+            ),
             ("tools check", "missing <FILE>...; see `indelible tools check --help`"),
             ("config claude-code --log-prompts", "missing --hooks; see `indelible config --help`"),
             (

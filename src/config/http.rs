@@ -36,6 +36,11 @@ pub struct HttpArgs {
     #[arg(long, value_name = "ORIGIN")]
     pub http_allow_origin: Vec<String>,
 
+    /// Where clients reach it, if that is not http://NAME as they address it: https://state.example.com; signed URLs
+    /// begin so, and its name may be addressed [INDELIBLE_HTTP_PUBLIC_URL]
+    #[arg(long, value_name = "URL")]
+    pub http_public_url: Option<String>,
+
     /// Ask clients for no token and no key; only on a loopback address [INDELIBLE_NO_AUTH]
     #[arg(long)]
     pub no_auth: bool,
@@ -49,6 +54,7 @@ impl HttpArgs {
             (self.http.is_some(), "--http"),
             (!self.http_allow_host.is_empty(), "--http-allow-host"),
             (!self.http_allow_origin.is_empty(), "--http-allow-origin"),
+            (self.http_public_url.is_some(), "--http-public-url"),
             (self.no_auth, "--no-auth"),
         ];
         given.into_iter().find_map(|(given, flag)| given.then_some(flag))
@@ -83,6 +89,8 @@ pub struct HttpSettings {
     pub hosts: Vec<String>,
     /// Origins of web pages as browsers write them: in lower case, without a port where it is the scheme's usual one.
     pub origins: Vec<String>,
+    /// Scheme, name and port under which clients reach it, where they are not told by what they address.
+    pub public_url: Option<String>,
     /// The secret that lets its sender in.
     pub token: Option<Token>,
     /// Whether nobody has to send anything; only on a loopback address, and without a token.
@@ -110,6 +118,9 @@ pub fn http(
     let address = judged_address(&address)?;
     let hosts = many(&sources, "http-allow-host", &raw.http_allow_host, judged_host)?;
     let origins = many(&sources, "http-allow-origin", &raw.http_allow_origin, judged_origin)?;
+    let public_url = sources.text("http-public-url", &raw.http_public_url);
+    let public_url = public_url.map(|given| judged_origin(&given)).transpose()?;
+    let hosts = hosts.into_iter().chain(public_url.as_deref().and_then(authority)).collect();
     let no_auth = raw.no_auth || sources.given("no-auth", None).map_or(Ok(false), |given| given.boolean())?;
     let token = token?;
     match (&token, no_auth) {
@@ -124,7 +135,7 @@ pub fn http(
             "--no-auth is for loopback addresses, and {} is none: set {TOKEN}, or listen on 127.0.0.1",
             address.ip()
         ))),
-        _ => Ok(Some(HttpSettings { address, hosts, origins, token, no_auth })),
+        _ => Ok(Some(HttpSettings { address, hosts, origins, public_url, token, no_auth })),
     }
 }
 
@@ -182,6 +193,11 @@ fn judged_origin(given: &Given) -> Result<String, StartError> {
         ("http", Some(80)) | ("https", Some(443)) | (_, None) => format!("{scheme}://{}", authority.host()),
         (_, Some(port)) => format!("{scheme}://{}:{port}", authority.host()),
     })
+}
+
+/// The name in an origin, with its port where it has one.
+fn authority(origin: &str) -> Option<String> {
+    origin.split_once("://").map(|(_, authority)| authority.to_owned())
 }
 
 /// A colon without a number that can be a port behind it.
@@ -261,6 +277,14 @@ mod tests {
                 "s",
             ),
             (
+                "--http 127.0.0.1:7 --http-allow-host a --http-public-url https://B.example/",
+                token,
+                "127.0.0.1:7",
+                "a b.example",
+                "",
+                "secret",
+            ),
+            (
                 "--http 127.0.0.1:7 --http-allow-origin https://a:443 --http-allow-origin http://b:80",
                 token,
                 "127.0.0.1:7",
@@ -325,6 +349,11 @@ mod tests {
             (format!("{open} --http-allow-host *"), "", format!("--http-allow-host `*`: {host}")),
             (format!("{open} --http-allow-host u@a"), "", format!("--http-allow-host `u@a`: {host}")),
             (format!("{open} --http-allow-host a:x"), "", format!("--http-allow-host `a:x`: {host}")),
+            (
+                format!("{open} --http-public-url https://a/b"),
+                "",
+                format!("--http-public-url `https://a/b`: {origin}"),
+            ),
             (format!("{open} --http-allow-origin a"), "", format!("--http-allow-origin `a`: {origin}")),
             (format!("{open} --http-allow-origin null"), "", format!("--http-allow-origin `null`: {origin}")),
             (

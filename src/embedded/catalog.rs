@@ -34,6 +34,7 @@ const STEPS: Steps = &[
 ",
     super::keys::STEP,
     super::records::STEP,
+    super::keys::SIGNING_STEP,
 ];
 
 const PRIMITIVE: &str = "SELECT id, group_id, name, kind, paused FROM primitives";
@@ -171,6 +172,12 @@ impl Catalog for SqlCatalog {
                 all(connection, &sql, [&group], primitive)
             })
             .await
+    }
+
+    async fn primitive(&self, id: &str) -> Outcome<Option<Primitive>> {
+        let id = id.to_owned();
+        let sql = format!("{PRIMITIVE} WHERE id = ?1");
+        self.file.read(move |connection| optional(connection, &sql, [&id], primitive)).await
     }
 
     async fn create(&self, group: &Group, kind: Kind, name: &str) -> Outcome<Primitive> {

@@ -1,9 +1,10 @@
 //! Keys in the catalog's file.
 
 use super::catalog::SqlCatalog;
-use super::rows::{all, optional, run, wrong};
+use super::rows::{all, optional, query, run, wrong};
 use crate::state::catalog::Group;
-use crate::state::keys::{Key, Keys, Scope, Stored};
+use crate::state::keys::{Key, Keys, Scope, Stored, fill};
+use crate::state::signing::SECRET_BYTES;
 use crate::state::{Outcome, not_found};
 use async_trait::async_trait;
 use rusqlite::types::Type;
@@ -21,6 +22,14 @@ pub(super) const STEP: &str = "
         expires_at INTEGER,
         revoked_at INTEGER
     ) STRICT, WITHOUT ROWID;
+";
+
+/// One row.
+pub(super) const SIGNING_STEP: &str = "
+    CREATE TABLE signing (
+        one INTEGER PRIMARY KEY NOT NULL CHECK (one = 1),
+        secret BLOB NOT NULL
+    ) STRICT;
 ";
 
 const READ: &str = "read";
@@ -78,6 +87,23 @@ impl Keys for SqlCatalog {
                     return Err(not_found(format!("there is no key `{id}`")));
                 }
                 Ok(changed > 0)
+            })
+            .await
+    }
+
+    async fn signing_secret(&self) -> Outcome<[u8; SECRET_BYTES]> {
+        const SECRET: &str = "SELECT secret FROM signing";
+        let there = self.file.read(|connection| optional(connection, SECRET, [], |row| row.get(0))).await?;
+        if let Some(secret) = there {
+            return Ok(secret);
+        }
+        let mut made = [0; SECRET_BYTES];
+        fill(&mut made)?;
+        self.file
+            .write(move |connection| {
+                // Another process may have been first.
+                run(connection, "INSERT OR IGNORE INTO signing (one, secret) VALUES (1, ?1)", [made])?;
+                query(connection, SECRET, [], |row| row.get(0))
             })
             .await
     }

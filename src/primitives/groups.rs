@@ -72,6 +72,12 @@ impl Groups {
         &self.store
     }
 
+    /// Whether nothing may be changed.
+    #[must_use]
+    pub fn read_only(&self) -> bool {
+        self.settings.read_only
+    }
+
     /// The active tools.
     #[must_use]
     pub fn surface(&self) -> &Surface {

@@ -13,6 +13,7 @@ pub mod groups;
 pub mod kv;
 pub mod memory;
 pub mod queue;
+pub mod signing;
 pub mod storage;
 pub mod vault;
 mod vault_request;
@@ -21,7 +22,7 @@ use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
 use crate::error::{ErrorCode, ToolError};
 use crate::outbound::Outbound;
-use crate::outcome::{CallContext, Outcome};
+use crate::outcome::{CallContext, Caller, Outcome};
 use crate::spec::model::ErrorStyle;
 use crate::state::catalog::{Group, Kind, Primitive, choose};
 use crate::state::clock::Clock;
@@ -81,6 +82,8 @@ impl Reply {
 pub struct Call<'a> {
     /// The group's server.
     pub server: &'a GroupServer,
+    /// Who calls.
+    pub caller: Caller,
     /// Cancelled when the client no longer wants the answer.
     pub cancel: CancellationToken,
     notes: Mutex<Map<String, Value>>,
@@ -125,17 +128,18 @@ impl GroupServer {
         context: CallContext,
     ) -> Option<Outcome> {
         let began = Instant::now();
-        let call = Call { server: self, cancel: context.cancel, notes: Mutex::default() };
+        let call =
+            Call { server: self, caller: context.caller, cancel: context.cancel, notes: Mutex::default() };
         let Some(active) = self.surface.tool(tool) else {
             let unknown = ToolError::arguments("unknown tool");
             self.record(&call, tool, began, Some(&unknown));
             return None;
         };
-        if let Some(credential) = &context.caller.credential {
+        if let Some(credential) = &call.caller.credential {
             call.note("key", &**credential);
         }
-        if !context.caller.may(tool) {
-            let error = access::forbidden(tool, &context.caller);
+        if !call.caller.may(tool) {
+            let error = access::forbidden(tool, &call.caller);
             self.record(&call, tool, began, Some(&error));
             return Some(Outcome::of_error(error, self.surface.profile().errors));
         }

@@ -7,7 +7,7 @@ use crate::state::blobs::MOST_SHOWN;
 use crate::state::catalog::Kind;
 use crate::state::files::is_text;
 use crate::state::objects::{
-    Condition, DEFAULT_TYPE, Head, LARGEST_METADATA, LONGEST_TYPE, Listing, Objects, check_key, no_object,
+    Condition, DEFAULT_TYPE, Head, LARGEST_METADATA, Listing, Objects, check_key, check_type, no_object,
     range,
 };
 use serde_json::{Map, Value};
@@ -195,19 +195,6 @@ fn condition(if_match: Option<String>, if_none_match: Option<String>) -> Result<
         return Err(ToolError::arguments("give `if_match` or `if_none_match`, not both"));
     }
     Ok(Condition { if_match, if_none: if_none_match.is_some() })
-}
-
-/// A media type as a header can carry it.
-fn check_type(content_type: &str) -> Result<(), ToolError> {
-    let good = !content_type.is_empty()
-        && content_type.len() <= LONGEST_TYPE
-        && content_type.contains('/')
-        && content_type.bytes().all(|byte| (0x20..0x7f).contains(&byte));
-    if good {
-        Ok(())
-    } else {
-        Err(ToolError::arguments("`content_type` must be a media type, such as text/plain"))
-    }
 }
 
 fn of_head(head: Head) -> Result<ObjectRead, ToolError> {

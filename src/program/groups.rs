@@ -6,12 +6,13 @@
 use super::Served;
 use crate::config::HttpSettings;
 use crate::error::{ErrorCode, StartError, ToolError};
-use crate::outcome::Caller;
+use crate::outcome::{Caller, Reached};
 use crate::primitives::access::{allowed, narrowed};
 use crate::primitives::groups::Groups;
-use crate::server::http::{Admitted, Groups as GroupsOverHttp, Turned};
+use crate::server::http::{Admitted, Asked, Groups as GroupsOverHttp, Signed, Turned, Unsigned};
 use crate::state::clock::{Clock, SystemClock};
 use crate::state::keys::{self, Key, Scope};
+use crate::state::signing::{ANYBODY, Claimed, Method};
 use constant_time_eq::constant_time_eq_32;
 use std::sync::Arc;
 
@@ -24,6 +25,8 @@ pub struct ServedGroups {
     open: bool,
     /// SHA-256 of the operator's token.
     token: Option<[u8; 32]>,
+    /// Where clients reach it, if not under the name they use.
+    public_url: Option<String>,
 }
 
 /// Somebody who came in.
@@ -64,7 +67,24 @@ impl ServedGroups {
             ));
         }
         let token = http.token.as_ref().map(|token| keys::hash(token.reveal()));
-        Ok(Self { groups, only: only.map(str::to_owned), open: http.no_auth, token })
+        let public_url = http.public_url.clone();
+        Ok(Self { groups, only: only.map(str::to_owned), open: http.no_auth, token, public_url })
+    }
+}
+
+/// As what the operator signs.
+const OPERATOR: &str = "operator";
+
+impl ServedGroups {
+    /// What the credentials of this name are bound to; none where they open nothing. A key is looked up by itself.
+    fn binding(&self, credential: Option<&str>) -> Option<String> {
+        match credential {
+            None => self.open.then(|| "open".to_owned()),
+            Some(OPERATOR) => {
+                self.token.map(|token| token.iter().map(|byte| format!("{byte:02x}")).collect())
+            }
+            Some(_) => Some("key".to_owned()),
+        }
     }
 }
 
@@ -89,10 +109,11 @@ impl GroupsOverHttp for ServedGroups {
         key.map(Who::Holder).ok_or(Turned::WrongCredential)
     }
 
-    async fn admit(&self, who: &Who, name: &str, query: Option<&str>) -> Result<Admitted<Served>, Turned> {
+    async fn admit(&self, who: &Who, asked: Asked<'_>) -> Result<Admitted<Served>, Turned> {
+        let name = asked.name;
         let (credential, scope) = match who {
             Who::Anybody => (None, &Scope::All),
-            Who::Operator => (Some(Arc::from("operator")), &Scope::All),
+            Who::Operator => (Some(Arc::from(OPERATOR)), &Scope::All),
             // Whether there is another group of this name is not looked up.
             Who::Holder(key) if key.group.name != name => return Err(Turned::Elsewhere),
             Who::Holder(key) => (Some(Arc::from(key.id.as_str())), &key.scope),
@@ -102,12 +123,62 @@ impl GroupsOverHttp for ServedGroups {
         }
         let group = self.groups.open(name, false).await.map_err(turned)?;
         let surface = self.groups.surface();
-        let tools = narrowed(surface, allowed(surface, scope), query).map_err(Turned::Query)?;
+        let tools = narrowed(surface, allowed(surface, scope), asked.query).map_err(Turned::Query)?;
+        let reached = Reached {
+            base: self.public_url.clone().unwrap_or_else(|| format!("http://{}", asked.host)),
+            binding: self.binding(credential.as_deref()).unwrap_or_default(),
+            until: match who {
+                Who::Holder(key) => key.expires_at,
+                Who::Anybody | Who::Operator => None,
+            },
+        };
         Ok(Admitted {
             id: group.group.id.clone(),
             service: Arc::new(Served::Group(group)),
-            caller: Caller { credential, tools },
+            caller: Caller { credential, tools, reached: Some(Arc::new(reached)) },
         })
+    }
+
+    async fn signed(&self, primitive: &str, query: &str, writes: bool) -> Result<Signed, Unsigned> {
+        const CHANGED: Unsigned =
+            Unsigned::Forbidden("this URL was not signed by this server, or was changed since");
+        const OVER: Unsigned = Unsigned::Forbidden("this URL is over; ask for another");
+        let later = |error: ToolError| Unsigned::Later(error.message);
+        let claimed = Claimed::parse(primitive, query).ok_or(CHANGED)?;
+        let (catalog, now) = (self.groups.store().catalog(), SystemClock.now());
+        let secret = catalog.keys().signing_secret().await.map_err(later)?;
+        let by = claimed.grant.by.clone();
+        let by = (by != ANYBODY).then_some(by);
+        // Who opens nothing any more signs nothing; nothing is told of a URL before its signature is found right.
+        let binding = self.binding(by.as_deref()).ok_or(CHANGED)?;
+        let grant = claimed.checked(&secret, &binding).ok_or(CHANGED)?;
+        if now >= grant.expires_at.saturating_mul(1_000) {
+            return Err(OVER);
+        }
+        if (grant.method == Method::Put) != writes {
+            return Err(Unsigned::Forbidden("this URL was signed for another method"));
+        }
+        if writes && self.groups.read_only() {
+            return Err(Unsigned::Forbidden("this server is read-only"));
+        }
+        let found = catalog.primitive(&grant.primitive).await.map_err(later)?.ok_or(Unsigned::Gone)?;
+        if let Some(id) = by.filter(|by| by != OPERATOR) {
+            let key = catalog.keys().find(&id).await.map_err(later)?;
+            let holds = key.is_some_and(|one| one.key.holds(now) && one.key.group.id == found.group);
+            if !holds {
+                return Err(OVER);
+            }
+        }
+        if let Some(only) = &self.only
+            && catalog.group(only, false).await.map_err(later)?.id != found.group
+        {
+            return Err(Unsigned::Gone);
+        }
+        if found.paused {
+            return Err(Unsigned::Forbidden("a person has paused what this URL is for"));
+        }
+        let objects = self.groups.store().objects(&found).await.map_err(later)?;
+        Ok(Signed { grant, objects })
     }
 
     fn oversees(&self, who: &Who) -> bool {

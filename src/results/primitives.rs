@@ -6,6 +6,7 @@ use super::schema;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// Of primitive_list.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -374,4 +375,17 @@ pub struct ObjectWritten {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::anything")]
     pub deleted: Option<bool>,
+}
+
+/// Of storage_sign.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ObjectSigned {
+    /// The URL; whoever has it can use it.
+    pub url: String,
+    /// "GET" or "PUT".
+    pub method: String,
+    /// Headers that must be sent.
+    pub headers: BTreeMap<String, String>,
+    /// UTC like 2026-11-30T09:01:02Z.
+    pub expires_at: String,
 }

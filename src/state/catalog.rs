@@ -113,6 +113,9 @@ pub trait Catalog: Send + Sync {
     /// The group's primitives, by name.
     async fn primitives(&self, group: &Group) -> Outcome<Vec<Primitive>>;
 
+    /// The primitive of this id, in whatever group.
+    async fn primitive(&self, id: &str) -> Outcome<Option<Primitive>>;
+
     /// Makes an empty primitive.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 
 use super::Outcome;
 use super::catalog::{Group, new_id};
+use super::signing::SECRET_BYTES;
 use crate::error::{ErrorCode, ToolError};
 use async_trait::async_trait;
 use constant_time_eq::constant_time_eq_32;
@@ -82,6 +83,9 @@ pub trait Keys: Send + Sync {
     /// # Errors
     /// `NOT_FOUND`.
     async fn revoke(&self, id: &str) -> Outcome<bool>;
+
+    /// What URLs are signed with, made when it is first asked for. It never leaves the server.
+    async fn signing_secret(&self) -> Outcome<[u8; SECRET_BYTES]>;
 }
 
 /// Makes a key that ends after `lasts` milliseconds, or never by itself; the key, and its text, to be shown once.

@@ -6,7 +6,7 @@
 //!
 //! # Layout
 //!
-//! - `catalog`: groups and their primitives; `keys`: what opens a group; `store`: from a primitive to its trait
+//! - `catalog`: groups and their primitives; `keys`: what opens a group; `signing`: URLs for one object; `store`: from a primitive to its trait
 //! - `kv`: keys and values; `queue`: jobs, leased and fenced; `memory`: texts to be recalled;
 //!   `snapshots`: states to go back to;
 //!   `files`: a tree; `objects`: values with a type, by key; `blobs`: large contents of both; `db`: tables of an agent's own;
@@ -24,6 +24,7 @@ pub mod kv;
 pub mod memory;
 pub mod objects;
 pub mod queue;
+pub mod signing;
 pub mod snapshots;
 pub mod store;
 pub mod vault;

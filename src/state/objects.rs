@@ -113,6 +113,22 @@ pub fn check_key(argument: &str, key: &str) -> Outcome<()> {
     Ok(())
 }
 
+/// A media type as a header can carry it.
+///
+/// # Errors
+/// `INVALID_ARGUMENTS` with the rule.
+pub fn check_type(content_type: &str) -> Outcome<()> {
+    let good = !content_type.is_empty()
+        && content_type.len() <= LONGEST_TYPE
+        && content_type.contains('/')
+        && content_type.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+    if good {
+        Ok(())
+    } else {
+        Err(ToolError::arguments("`content_type` must be a media type, such as text/plain"))
+    }
+}
+
 /// There is no object of this key.
 #[must_use]
 pub fn no_object(key: &str) -> ToolError {

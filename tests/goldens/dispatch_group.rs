@@ -287,6 +287,19 @@ pub async fn dispatch(
             };
             crate::primitives::storage::write(cx, input).await
         }
+        crate::generated::Tool::PrimitivesStorageSign => {
+            let args: crate::generated::PrimitivesStorageSignArgs = parsed(arguments)?;
+            let input = crate::primitives::signing::SignInput {
+                primitive: args.primitive,
+                key: args.key,
+                method: completed(args.method, "method")?,
+                expires_in: completed(args.expires_in, "expires_in")?,
+                content_type: args.content_type,
+                max_size: args.max_size,
+                if_none_match: args.if_none_match,
+            };
+            crate::primitives::signing::sign(cx, input).await
+        }
         _ => Err(crate::error::ToolError::arguments(format!("`{}` is a tool of another kind of server", tool.id()))),
     }
 }

@@ -97,6 +97,8 @@ pub enum Tool {
     PrimitivesStorageRead,
     /// `primitives.storage_write`: Put, copy or delete an object.
     PrimitivesStorageWrite,
+    /// `primitives.storage_sign`: Sign a URL for an object.
+    PrimitivesStorageSign,
 }
 
 impl Tool {
@@ -148,6 +150,7 @@ impl Tool {
         Tool::PrimitivesStorageList,
         Tool::PrimitivesStorageRead,
         Tool::PrimitivesStorageWrite,
+        Tool::PrimitivesStorageSign,
     ];
 
     /// The id in tools.yaml.
@@ -200,6 +203,7 @@ impl Tool {
             Tool::PrimitivesStorageList => "primitives.storage_list",
             Tool::PrimitivesStorageRead => "primitives.storage_read",
             Tool::PrimitivesStorageWrite => "primitives.storage_write",
+            Tool::PrimitivesStorageSign => "primitives.storage_sign",
         }
     }
 
@@ -253,6 +257,7 @@ impl Tool {
             "primitives.storage_list" => Some(Tool::PrimitivesStorageList),
             "primitives.storage_read" => Some(Tool::PrimitivesStorageRead),
             "primitives.storage_write" => Some(Tool::PrimitivesStorageWrite),
+            "primitives.storage_sign" => Some(Tool::PrimitivesStorageSign),
             _ => None,
         }
     }
@@ -307,6 +312,7 @@ impl Tool {
             Tool::PrimitivesStorageList => Some(crate::results::schema_of::<crate::results::ObjectPage>()),
             Tool::PrimitivesStorageRead => Some(crate::results::schema_of::<crate::results::ObjectRead>()),
             Tool::PrimitivesStorageWrite => Some(crate::results::schema_of::<crate::results::ObjectWritten>()),
+            Tool::PrimitivesStorageSign => Some(crate::results::schema_of::<crate::results::ObjectSigned>()),
         }
     }
 
@@ -360,6 +366,7 @@ impl Tool {
             Tool::PrimitivesStorageList => schemars::schema_for!(PrimitivesStorageListArgs),
             Tool::PrimitivesStorageRead => schemars::schema_for!(PrimitivesStorageReadArgs),
             Tool::PrimitivesStorageWrite => schemars::schema_for!(PrimitivesStorageWriteArgs),
+            Tool::PrimitivesStorageSign => schemars::schema_for!(PrimitivesStorageSignArgs),
         }
     }
 }
@@ -967,6 +974,26 @@ pub struct PrimitivesStorageWriteArgs {
     pub to: Option<String>,
     /// `if_match`: string, optional.
     pub if_match: Option<String>,
+    /// `if_none_match`: string, optional.
+    pub if_none_match: Option<String>,
+}
+
+/// The arguments of `primitives.storage_sign`.
+#[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrimitivesStorageSignArgs {
+    /// `primitive`: string, optional.
+    pub primitive: Option<String>,
+    /// `key`: string, required.
+    pub key: String,
+    /// `method`: string, optional.
+    pub method: Option<String>,
+    /// `expires_in`: duration, optional.
+    pub expires_in: Option<String>,
+    /// `content_type`: string, optional.
+    pub content_type: Option<String>,
+    /// `max_size`: integer, optional.
+    pub max_size: Option<u64>,
     /// `if_none_match`: string, optional.
     pub if_none_match: Option<String>,
 }
@@ -1893,7 +1920,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "ba51071b8481fb1af3210b1f04ce93a7fff36fd225779c423382717c91730112";
+pub const MANIFEST_SHA256: &str = "a200aac63faa98da18cfec7522f7068192a00bef5df6621ed81e16dd08587ab3";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
 pub const POLICY_SHA256: &str = "0f382b7f8be4222e25bfb803324fd737f015eb56f355e8546f1e06e9b356fce8";

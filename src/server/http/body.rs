@@ -44,30 +44,68 @@ pub(super) async fn judged(State(room): State<Arc<Room>>, request: Request, next
     if request.method() != Method::POST || !is_json(request.headers()) {
         return next.run(request).await;
     }
-    let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    let length: usize = length.unwrap_or(MAX_BODY_BYTES);
-    if length > MAX_BODY_BYTES {
-        return too_long();
-    }
-    let blocks = u32::try_from(length / BLOCK_BYTES + 1).unwrap_or(u32::MAX);
     let (parts, body) = request.into_parts();
-    let read = async {
-        let _room = room.0.acquire_many(blocks).await.ok()?;
-        let mut reading = Request::new(body);
-        DefaultBodyLimit::max(MAX_BODY_BYTES).apply(&mut reading);
-        Some(Bytes::from_request(reading, &()).await)
-    };
-    let body = match tokio::time::timeout(BODY_TIME, read).await {
-        Ok(Some(Ok(body))) => body,
-        Ok(Some(Err(error))) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => return too_long(),
-        Ok(Some(Err(_))) => return (StatusCode::BAD_REQUEST, "the body broke off\n").into_response(),
-        Ok(None) => return busy(),
-        Err(_) => return (StatusCode::REQUEST_TIMEOUT, "the body took too long\n").into_response(),
+    let body = match collected(&room, &parts.headers, body, MAX_BODY_BYTES).await {
+        Ok(body) => body,
+        Err(Unread::TooLong) => return too_long(),
+        Err(unread) => return unread.into_response(),
     };
     match refusal(&body) {
         Verdict::Message => next.run(Request::from_parts(parts, Body::from(body))).await,
         Verdict::Ignored => StatusCode::ACCEPTED.into_response(),
         Verdict::Refused(refusal) => answer(&refusal),
+    }
+}
+
+/// Why a body was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// It is longer than it may be, by its head or once it was read so far.
+    TooLong,
+    BrokenOff,
+    TooSlow,
+    NoRoom,
+}
+
+impl IntoResponse for Unread {
+    fn into_response(self) -> Response {
+        match self {
+            Self::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, "the body is too long\n").into_response(),
+            Self::BrokenOff => (StatusCode::BAD_REQUEST, "the body broke off\n").into_response(),
+            Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body took too long\n").into_response(),
+            Self::NoRoom => busy(),
+        }
+    }
+}
+
+/// Reads a whole body of at most so many bytes, once there is room for it.
+///
+/// # Errors
+/// Why it was not read.
+pub(super) async fn collected(
+    room: &Room,
+    headers: &HeaderMap,
+    body: Body,
+    most: usize,
+) -> Result<Bytes, Unread> {
+    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let length: usize = length.unwrap_or(most);
+    if length > most {
+        return Err(Unread::TooLong);
+    }
+    let blocks = u32::try_from(length / BLOCK_BYTES + 1).unwrap_or(u32::MAX);
+    let read = async {
+        let _room = room.0.acquire_many(blocks).await.ok()?;
+        let mut reading = Request::new(body);
+        DefaultBodyLimit::max(most).apply(&mut reading);
+        Some(Bytes::from_request(reading, &()).await)
+    };
+    match tokio::time::timeout(BODY_TIME, read).await {
+        Ok(Some(Ok(body))) => Ok(body),
+        Ok(Some(Err(error))) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => Err(Unread::TooLong),
+        Ok(Some(Err(_))) => Err(Unread::BrokenOff),
+        Ok(None) => Err(Unread::NoRoom),
+        Err(_) => Err(Unread::TooSlow),
     }
 }
 

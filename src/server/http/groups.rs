@@ -5,6 +5,7 @@
 
 use super::access::{Bearer, bearer, challenge};
 use super::router::{self, Bounds, Endpoint, METRICS};
+use super::signed::{self, Signed, Unsigned};
 use super::{Listening, PATH, until_stopped};
 use crate::config::HttpSettings;
 use crate::error::StartError;
@@ -15,6 +16,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
+use axum::http::header::HOST;
 use axum::http::request::Parts;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -37,22 +39,43 @@ pub trait Groups: Send + Sync + 'static {
     /// [`Turned::NoCredential`], [`Turned::WrongCredential`], [`Turned::Later`].
     fn identify(&self, credential: Option<&str>) -> impl Future<Output = Result<Self::Who, Turned>> + Send;
 
-    /// The service of this name for somebody, and what they may do there. The query is the URL's, without `?`.
+    /// The service that somebody asks for, and what they may do there.
     ///
     /// # Errors
     /// Every [`Turned`] but those of [`Groups::identify`].
     fn admit(
         &self,
         who: &Self::Who,
-        name: &str,
-        query: Option<&str>,
+        asked: Asked<'_>,
     ) -> impl Future<Output = Result<Admitted<Self::Service>, Turned>> + Send;
+
+    /// The object that a signed URL lets its bearer at. `writes`: they want to put it.
+    ///
+    /// # Errors
+    /// Why the URL opens nothing.
+    fn signed(
+        &self,
+        primitive: &str,
+        query: &str,
+        writes: bool,
+    ) -> impl Future<Output = Result<Signed, Unsigned>> + Send;
 
     /// Whether somebody may see what is counted, over all groups.
     fn oversees(&self, who: &Self::Who) -> bool;
 
     /// Ends what still runs and closes everything, as [`Service::shutdown`]. Those of the services are not called.
     fn shutdown(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'r> {
+    /// The service's name, as it stands in the path.
+    pub name: &'r str,
+    /// The URL's query, without `?`.
+    pub query: Option<&'r str>,
+    /// Under which name and port the server is addressed.
+    pub host: &'r str,
 }
 
 /// Somebody who came in, and to what.
@@ -130,10 +153,13 @@ pub async fn serve_groups<G: Groups>(
         streams: streams.clone(),
     });
     let below = Router::new().route(&format!("{PATH}/{{name}}"), any(handed_over::<G>)).with_state(mounts);
+    // Named, so that it stays behind the judgement when routes that are not judged come beside it.
+    let below = below.fallback(async || Turned::NoSuch.into_response());
     let bounds = Bounds::default();
     let below = router::bounded(below.merge(router::measures(&shared)), &bounds);
     let judged = below.layer(from_fn_with_state(Arc::clone(&groups), judged::<G>));
-    let app = router::front(judged, settings, &shared);
+    let all = judged.merge(signed::routes(Arc::clone(&groups), &bounds));
+    let app = router::front(all, settings, &shared);
     Ok(until_stopped(listening, app, &shared, &streams, stop, groups.shutdown()).await)
 }
 
@@ -183,7 +209,10 @@ async fn admitted<G: Groups>(groups: &G, request: &Parts) -> Result<Option<Admit
     let who = groups.identify(credential).await?;
     let name = request.uri.path().strip_prefix(PATH).and_then(|rest| rest.strip_prefix('/'));
     match name {
-        Some(name) => groups.admit(&who, name, request.uri.query()).await.map(Some),
+        Some(name) => {
+            let host = request.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+            groups.admit(&who, Asked { name, query: request.uri.query(), host }).await.map(Some)
+        }
         None if request.uri.path() != METRICS => Err(Turned::NoSuch),
         None if groups.oversees(&who) => Ok(None),
         None => Err(Turned::Elsewhere),

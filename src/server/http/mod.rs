@@ -7,7 +7,8 @@
 //! # Layout
 //!
 //! - `connections`: sockets, bounded in number and time, until the server is told to stop
-//! - `router`: which path leads where, and what stands in front of it; `groups`: many services below one path
+//! - `router`: which path leads where, and what stands in front of it; `groups`: many services below one path; `signed`: objects
+//!   behind signed URLs
 //! - `names`: who the server is addressed as and from which web page; `access`: who may come in; `load`: how much at
 //!   once; `body`: bodies that are no message are refused
 //! - this file: start to end
@@ -19,6 +20,7 @@ mod groups;
 mod load;
 mod names;
 mod router;
+mod signed;
 
 use super::handler::Shared;
 use super::{ANSWERS_AFTER_END, Ending, SHUTDOWN_TIME, Service};
@@ -32,7 +34,8 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 pub use body::MAX_BODY_BYTES;
-pub use groups::{Admitted, Groups, Turned, serve_groups};
+pub use groups::{Admitted, Asked, Groups, Turned, serve_groups};
+pub use signed::{Signed, Unsigned};
 
 /// Where the protocol is served; a group of primitives, at its name below.
 pub const PATH: &str = "/mcp";
