@@ -10,7 +10,7 @@ use crate::worker::pool::JobError;
 /// What ended a job.
 pub(super) fn explained(error: JobError, terms: &Terms) -> ToolError {
     match error {
-        JobError::Fault(Fault::Error(error)) => error,
+        JobError::Fault(Fault::Error(error)) => with_next_step(error),
         // In WAL mode, which these files are in, a commit that fails does not stand.
         JobError::Fault(Fault::CutOff(words) | Fault::InDoubt(words)) => {
             ToolError::new(ErrorCode::SqlError, words)
@@ -28,6 +28,19 @@ pub(super) fn explained(error: JobError, terms: &Terms) -> ToolError {
             format!("{words}; nothing was changed, other calls are not affected: try again"),
         ),
     }
+}
+
+/// What to do next, behind SQLite's own words. What says it already says it behind a semicolon.
+fn with_next_step(error: ToolError) -> ToolError {
+    let step = match error.code {
+        _ if error.message.contains("; ") => return error,
+        ErrorCode::UnknownTable => "SELECT name FROM sqlite_schema shows what there is",
+        ErrorCode::UnknownColumn => "SELECT name FROM pragma_table_info('t') shows the columns of a table",
+        ErrorCode::SyntaxError => "correct the SQL there and send it again",
+        ErrorCode::SqlError => "change the statement and send it again",
+        _ => return error,
+    };
+    ToolError { message: format!("{}; {step}", error.message), ..error }
 }
 
 fn stopped(stop: Stop, terms: &Terms) -> ToolError {

@@ -1,16 +1,21 @@
 //! Snapshots, restores and forks of every kind, and what is removed when nothing names it, through the traits.
 
 use super::branches::{numbers, sql, terms};
+use super::stdio::Desk;
+use super::support::kill;
 use super::{Bench, code, run};
 use indelible::error::ErrorCode;
 use indelible::state::catalog::{Kind, Primitive};
+use indelible::state::clock::ManualClock;
 use indelible::state::kv::{Value, Write};
 use indelible::state::memory::{MemoryKind, NewMemory, Sought};
 use indelible::state::objects::Condition;
 use indelible::state::queue::{NewJob, Settle};
 use indelible::state::store::Store;
 use indelible::state::vault::SecretText;
+use serde_json::json;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
@@ -367,6 +372,58 @@ fn what_a_killed_server_has_left_goes_and_what_is_not_known_keeps_its_contents()
         let left: Vec<bool> = leftovers.iter().map(|name| folder.join(name).exists()).collect();
         assert_eq!(left, [false, false, true]);
         assert_eq!(bench.held(&bench.primitive).await, [2]);
+    });
+}
+
+#[test]
+fn forks_and_snapshots_are_whole_or_not_there_through_kills_at_any_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut desk = Desk::at(folder.path());
+    for kind in ["kv", "db"] {
+        desk.ok("primitive_create", json!({"type": kind, "name": kind}));
+    }
+    desk.ok("db_exec", json!({"primitive": "db", "sql": "CREATE TABLE t(a)"}));
+    for round in 0..10_u64 {
+        let kind = if round % 2 == 0 { "kv" } else { "db" };
+        desk.ok("kv_set", json!({"primitive": "kv", "key": "k", "value": round}));
+        desk.ok("db_exec", json!({"primitive": "db", "sql": "INSERT INTO t VALUES (1)"}));
+        desk.client.send_call("primitive_snapshot", json!({"primitive": kind, "label": round.to_string()}));
+        let name = format!("{kind}{round}");
+        desk.client.send_call("primitive_fork", json!({"primitive": kind, "new_name": name}));
+        std::thread::sleep(Duration::from_millis(round * 7));
+        kill(desk.client.pid());
+        drop(desk);
+        desk = Desk::at(folder.path());
+        let all = desk.ok("primitive_list", json!({"type": kind}));
+        if all["data"].as_array().unwrap().iter().any(|one| one["name"] == name.as_str()) {
+            let rows = json!({"primitive": name, "sql": "SELECT count(*) FROM t"});
+            let (found, expected) = match kind {
+                "kv" => (
+                    desk.ok("kv_get", json!({"primitive": name, "key": "k"}))["data"]["value"].clone(),
+                    round,
+                ),
+                _ => (desk.ok("db_query", rows)["rows"][0][0].clone(), round + 1),
+            };
+            assert_eq!(found, json!(expected), "{name}");
+        }
+    }
+    drop(desk);
+    run(async {
+        // Every snapshot that is listed can be restored, and nothing of the rest is in the way.
+        let clock: Arc<ManualClock> = Arc::new(ManualClock::at(1_800_000_000_000));
+        let store = super::open(&folder, &clock);
+        let group = store.catalog().group("g", false).await.unwrap();
+        assert_eq!(store.remove_unnamed(Duration::ZERO).await.unwrap(), 0);
+        for primitive in store.catalog().primitives(&group).await.unwrap() {
+            for snapshot in store.snapshots(&primitive).await.unwrap() {
+                store.restore(&primitive, &snapshot.id).await.unwrap();
+            }
+        }
+        let names: Vec<String> =
+            store.catalog().primitives(&group).await.unwrap().into_iter().map(|one| one.id).collect();
+        let folders = std::fs::read_dir(folder.path().join("groups").join(&group.id)).unwrap();
+        let folders = folders.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        assert!(folders.into_iter().all(|folder| names.contains(&folder)), "unfinished forks are gone");
     });
 }
 

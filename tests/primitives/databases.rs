@@ -189,11 +189,40 @@ fn arguments_that_do_not_fit_are_named() {
     let (code, words) = desk.refusal("db_query", json!({"sql": "DELETE FROM tracks"}));
     assert_eq!((code.as_str(), words.contains("use db_exec")), ("not_read_only", true), "{words}");
     let (_, words) = desk.refusal("db_exec", json!({"sql": "INSERT INTO artists VALUES (1, 'again')"}));
-    assert_eq!(words, "UNIQUE constraint failed: artists.id");
+    assert_eq!(words, "UNIQUE constraint failed: artists.id; change the statement and send it again");
+    for (sql, step) in [
+        ("SELECT * FROM nowhere", "sqlite_schema"),
+        ("SELECT title FROM artists", "pragma_table_info"),
+        ("SELEC 1", "correct the SQL"),
+    ] {
+        let (_, words) = desk.refusal("db_query", json!({"sql": sql}));
+        assert!(words.contains("; ") && words.contains(step), "{words}");
+    }
     drop(desk);
     let mut desk = Desk::with(folder.path(), &["--read-only"]);
     let (_, words) = desk.refusal("db_query", json!({"sql": "DELETE FROM tracks"}));
     assert!(words.contains("no tool of this server does this"), "{words}");
+}
+
+#[test]
+fn a_policy_file_narrows_what_these_tools_may_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("policy.yaml");
+    let narrowed = "hide:\n  - table: tracks\n    columns: [art]\nprotect: [albums]\nrefuse:\n  actions: [drop_table]\nlimits:\n  max_rows: 3\n";
+    std::fs::write(&file, narrowed).unwrap();
+    let data = folder.path().join("data");
+    drop(with_music(&data, &[]));
+    let mut desk = Desk::with(&data, &["--policy", file.to_str().unwrap()]);
+    for (tool, sql, expected) in [
+        ("db_query", "SELECT art FROM tracks", "`tracks.art` is hidden"),
+        ("db_exec", "UPDATE tracks SET title = art RETURNING title", "hidden"),
+        ("db_exec", "UPDATE albums SET title = 'x'", "`albums` is protected"),
+        ("db_exec", "DROP TABLE artists", "DROP TABLE is refused in db_exec"),
+    ] {
+        let (code, words) = desk.refusal(tool, json!({"sql": sql}));
+        assert!(code == "refused" && words.contains(expected), "{sql}: {code} {words}");
+    }
+    assert_eq!(desk.ok("db_query", json!({"sql": "SELECT id FROM tracks"}))["row_count"], 3);
 }
 
 #[test]
