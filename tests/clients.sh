@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Real clients against the program, over stdio and HTTP: the Inspector's command line, the TypeScript SDKs and the
-# Python SDK. Each lists the tools, reads, has a statement refused and reads a resource.
+# Python SDK. Each lists the tools, reads, has a statement refused and reads a resource; and on a group of primitives
+# with a key for some tools, what that leaves.
 #
 #   tests/clients.sh [PROGRAM]      the program is target/debug/indelible unless named
 #
@@ -26,9 +27,28 @@ python_client() {
 }
 python_client
 
+# A group of primitives, at a key's own path, narrowed by its URL.
+data=$folder/data
+"$program" groups create --data "$data" team >/dev/null
+"$program" primitives create --data "$data" --group team kv state >/dev/null
+key=$("$program" keys create --data "$data" --group team --tools kv_get,kv_set,kv_list 2>/dev/null)
+serve_group() {
+    serve --profile primitives --data "$data"
+    group=${address%/GROUP}/team?tools=kv_get,kv_set,kv_delete
+}
+if [ -x "$folder/venv/bin/python" ]; then
+    serve_group
+    "$folder/venv/bin/python" "$here/clients/group.py" "$group" "$key"
+    serve --db "$database"
+fi
+
 need_npm @modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/sdk@1.32.2 @modelcontextprotocol/client@2.4.0
 cp "$here/clients/client.mjs" "$npm/client.mjs"
 node "$npm/client.mjs" "$program" "$database" "$address" "$token"
+cp "$here/clients/group.mjs" "$npm/group.mjs"
+serve_group
+node "$npm/group.mjs" "$group" "$key"
+serve --db "$database"
 
 # inspect WORDS... EXPECTED: what the Inspector prints must hold the last word. It ends in 5 where a tool answers with
 # an error.

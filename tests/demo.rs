@@ -204,7 +204,9 @@ fn a_profile_without_a_demo_is_refused() {
     let output = indelible(temporary.path(), &["demo", "--profile", "nothing"]);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(
-        stderr.starts_with("indelible: --profile `nothing`: it has no demo; there is memory, explorer"),
+        stderr.starts_with(
+            "indelible: --profile `nothing`: it has no demo; there is memory, explorer, primitives"
+        ),
         "{stderr}"
     );
     assert_eq!(output.status.code(), Some(2));
@@ -305,4 +307,26 @@ fn a_server_that_dies_or_talks_nonsense_is_named_with_what_it_said() {
     }
     let error = Client::start(Path::new("/nowhere/indelible"), &[]).unwrap_err();
     assert!(error.message.starts_with("cannot start the server `/nowhere/indelible`: "), "{error}");
+}
+
+#[test]
+fn the_primitives_are_shown_over_http_and_nothing_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = indelible(folder.path(), &["demo", "--profile", "primitives"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let shown = text(&output);
+    for words in [
+        "ok: group team made",
+        "[precondition_failed]",
+        "\"state\": \"acked\"",
+        "[[2, 2000]]",
+        "settings-fork-",
+        "<- all is well",
+        "[forbidden_tool]",
+        "HTTP 401",
+        "this URL is over",
+    ] {
+        assert!(shown.contains(words), "{words} in {shown}");
+    }
+    assert!(names_in(folder.path()).is_empty());
 }

@@ -229,6 +229,7 @@ Examples:
   indelible demo                       in a temporary folder that is removed at the end
   indelible demo --db music.db         keeps the database; the file must not exist yet
   indelible demo --profile explorer    an agent that may only look
+  indelible demo --profile primitives  groups of primitives, over HTTP
 
 Of the settings only --db and --profile count here, and no variable does.")]
     Demo,

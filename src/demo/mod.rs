@@ -7,6 +7,7 @@
 //!
 //! - `show`, `memory`, `explorer`: what a demo is made of; the scenes of each profile
 //! - `store`, `words`: the music store's rows
+//! - `primitives`, `over_http`: the demo of groups, and its client
 //! - `client`: the MCP client; `page`: how it looks on stdout; `folder`: the temporary folder
 //! - here: the scenes are played
 
@@ -14,7 +15,9 @@ pub mod client;
 mod explorer;
 mod folder;
 mod memory;
+mod over_http;
 pub mod page;
+mod primitives;
 pub mod show;
 pub mod store;
 mod words;
@@ -39,10 +42,19 @@ static SHOWS: &[&Show] = &[&memory::SHOW, &explorer::SHOW];
 /// Exit status 2 for a profile without a demo; 1 for what keeps it from being shown to its end: `db` exists,
 /// the server fails, or answers otherwise than the narration says.
 pub fn run(db: Option<PathBuf>, profile: Option<&str>) -> Result<(), StartError> {
-    let show = find(profile)?;
+    let of_groups = profile == Some(primitives::PROFILE);
+    let show = if of_groups { None } else { Some(find(profile)?) };
+    if of_groups && db.is_some() {
+        return Err(StartError::usage("--db is for demos on a database; leave it out here"));
+    }
     let stdout = std::io::stdout().lock();
     let colours = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    match play(show, db.as_deref(), &mut Page::new(stdout, colours)) {
+    let page = &mut Page::new(stdout, colours);
+    let played = match show {
+        Some(show) => play(show, db.as_deref(), page),
+        None => primitives::play(page),
+    };
+    match played {
         Err(Halt::Failed(error)) => Err(error),
         Ok(()) | Err(Halt::Unread) => Ok(()),
     }
@@ -51,7 +63,8 @@ pub fn run(db: Option<PathBuf>, profile: Option<&str>) -> Result<(), StartError>
 fn find(profile: Option<&str>) -> Result<&'static Show, StartError> {
     let wanted = |show: &&&Show| profile.is_none_or(|profile| profile == show.profile);
     SHOWS.iter().find(wanted).copied().ok_or_else(|| {
-        let there: Vec<&str> = SHOWS.iter().map(|show| show.profile).collect();
+        let there = SHOWS.iter().map(|show| show.profile).chain([primitives::PROFILE]);
+        let there: Vec<&str> = there.collect();
         let (given, there) = (profile.unwrap_or_default().escape_debug(), there.join(", "));
         StartError::usage(format!("--profile `{given}`: it has no demo; there is {there}"))
     })
