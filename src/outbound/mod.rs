@@ -176,10 +176,12 @@ impl Outbound {
         let client = client(&request.url, route).map_err(|why| unreachable(&host, &why))?;
         let sent = client.request(request.method, request.url).headers(request.headers).body(request.body);
         let failed = |error: reqwest::Error| {
-            if error.is_timeout() {
+            let connecting = error.is_connect();
+            if error.is_timeout() && !connecting {
                 return timed_out(&host);
             }
-            let what = if error.is_connect() { "no connection" } else { "the answer cannot be read" };
+            let what =
+                if connecting { "no connection, nothing was sent" } else { "the answer cannot be read" };
             unreachable(&host, &format!("{what}: {}", innermost(&error.without_url())))
         };
         let mut response = sent.send().await.map_err(failed)?;

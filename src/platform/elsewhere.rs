@@ -60,6 +60,10 @@ pub(super) fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::remove_file(from)
 }
 
+pub(super) fn room_in(_folder: &Path) -> Option<u64> {
+    None
+}
+
 pub(super) fn sync_names(_folder: &Path) -> io::Result<()> {
     Ok(())
 }

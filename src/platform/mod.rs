@@ -97,6 +97,13 @@ pub fn rename_to_new(from: &Path, to: &Path) -> std::io::Result<()> {
     system::rename_to_new(from, to)
 }
 
+/// How many bytes can still be written in a folder; none where that is not known, or where a copy may share its blocks
+/// with the original and so need fewer.
+#[must_use]
+pub fn room_in(folder: &Path) -> Option<u64> {
+    system::room_in(folder)
+}
+
 /// Makes the names in a folder last. Elsewhere, and on file systems that have no such thing, the system does it by itself.
 ///
 /// # Errors

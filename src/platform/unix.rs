@@ -69,6 +69,22 @@ pub(super) fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
+#[cfg(target_os = "linux")]
+pub(super) fn room_in(folder: &Path) -> Option<u64> {
+    /// Btrfs, XFS, bcachefs, ZFS, OverlayFS, which may lie on one of them (statfs(2)).
+    const SHARING: [u32; 5] = [0x9123_683e, 0x5846_5342, 0xca45_1a4e, 0x2fc1_2fc1, 0x794c_7630];
+    let found = rustix::fs::statfs(folder).ok()?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "magic numbers have 32 bits")]
+    let shares = SHARING.contains(&(found.f_type as u32));
+    let block = u64::try_from(found.f_bsize).ok()?;
+    (!shares).then(|| found.f_bavail.saturating_mul(block))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn room_in(_folder: &Path) -> Option<u64> {
+    None
+}
+
 pub(super) fn sync_names(folder: &Path) -> io::Result<()> {
     match File::open(folder).and_then(|folder| folder.sync_all()) {
         // Some file systems have no such thing as syncing a folder.

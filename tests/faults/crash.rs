@@ -207,8 +207,12 @@ impl World {
         assert!(left.is_empty(), "{}: {left:?}", self.dice.told("leftovers"));
         let (stderr, ended) = client.close_with_stderr();
         assert!(ended.status.success(), "{stderr}");
-        let loud: Vec<&str> =
-            stderr.lines().filter(|line| line.contains("WARN") || line.contains("ERROR")).collect();
+        // On a machine that stands still for seconds the end is cut short, which loses nothing and is no matter here.
+        let loud: Vec<&str> = stderr
+            .lines()
+            .filter(|line| line.contains("WARN") || line.contains("ERROR"))
+            .filter(|line| !line.contains("the shutdown took too long"))
+            .collect();
         assert!(loud.is_empty(), "{loud:?}");
     }
 }

@@ -302,6 +302,31 @@ fn without_its_snapshot_folder_nothing_is_destroyed() {
 }
 
 #[test]
+fn a_copy_that_there_is_no_room_for_is_not_begun() {
+    let bench = Bench::notes();
+    bench.sql("PRAGMA journal_mode = DELETE");
+    let mut client = served(&bench, &[]);
+    let file = std::fs::File::options().write(true).open(bench.path()).unwrap();
+    let length = file.metadata().unwrap().len();
+    // As a damaged file may be: it takes no room on the disk, and a copy of it would take all there is.
+    if file.set_len(8 << 40).is_err() {
+        eprintln!("SKIPPED: this file system has no files of such a length");
+        return;
+    }
+    let answer = client.destroy("DELETE FROM notes");
+    answer.fails_as(
+        "SNAPSHOT_FAILED",
+        &["the copy needs 8796093022208 bytes", "--snapshot-dir", "nothing was run"],
+    );
+    assert_eq!(bench.snapshots(), Vec::<std::path::PathBuf>::new());
+    client.is_alive();
+    file.set_len(length).unwrap();
+    client.destroy("DELETE FROM notes WHERE id = 1").ok();
+    client.close();
+    assert_eq!(chain::fault(&bench.open()), None);
+}
+
+#[test]
 fn a_statement_that_wants_too_much_memory_is_an_error_and_the_next_one_runs() {
     let bench = Bench::notes();
     let mut client = served(&bench, &["--query-timeout", "60"]);

@@ -266,10 +266,15 @@ fn a_host_that_does_not_answer_as_it_should_is_an_error_without_the_secret() {
     }
     done(&bench.data(), &["grant", "token", "--host", "127.0.0.1:1", "--plain-http", "--private"], "");
     let (code, words) = bench.refused("http://127.0.0.1:1/", json!({}));
-    assert_eq!((code.as_str(), words.contains("no connection")), ("unreachable", true), "{words}");
+    assert_eq!(
+        (code.as_str(), words.contains("no connection, nothing was sent")),
+        ("unreachable", true),
+        "{words}"
+    );
     // No TLS where it must be.
     let (code, words) = bench.refused(&bench.echo.url("/all").replace("http:", "https:"), json!({}));
     assert_eq!(code, "unreachable", "{words}");
+    assert!(words.contains("nothing was sent"), "{words}");
     assert!(bench.echo.seen().iter().all(|seen| seen.method == "GET"), "nothing readable went to it");
 }
 
@@ -320,6 +325,44 @@ fn the_value_is_in_no_file_and_no_log() {
     assert!(said.contains("serving"), "{said}");
     assert_no_trace(&said);
     search(bench.folder.path());
+}
+
+#[test]
+fn a_fork_has_the_secrets_and_grants_of_then_and_goes_its_own_way() {
+    let mut bench = Bench::new();
+    bench.grant(&[]);
+    bench.desk.ok("primitive_fork", json!({"primitive": "v", "new_name": "copy"}));
+    let listed =
+        |desk: &mut Desk, name: &str| desk.ok("vault_list", json!({"primitive": name}))["data"].clone();
+    assert_eq!(listed(&mut bench.desk, "copy"), listed(&mut bench.desk, "v"));
+    assert_eq!(bench.ok("/all", json!({"primitive": "copy"}))["status"], 200);
+    let url = bench.echo.url("/all");
+    assert_eq!(bench.refused(&url, json!({})).0, "ambiguous_primitive");
+    let data = bench.data();
+    done(&data, &["revoke", "token", "--all", "--primitive", "copy"], "");
+    done(&data, &["set", "token", "--primitive", "v"], "another value");
+    assert_eq!(bench.refused(&url, json!({"primitive": "copy"})).0, "not_granted");
+    assert_eq!(bench.ok("/all", json!({"primitive": "v"}))["status"], 200);
+    let seen = bench.echo.seen();
+    let sent: Vec<_> = seen.iter().map(|seen| seen.header("authorization").unwrap()).collect();
+    assert_eq!(sent, [format!("Bearer {SECRET}").as_str(), "Bearer another value"]);
+}
+
+#[test]
+fn a_read_only_server_names_secrets_and_uses_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().to_str().unwrap();
+    drop(Desk::at(folder.path()).ok("primitive_create", json!({"type": "vault", "name": "v"})));
+    let flags = ["--profile", "primitives", "--data", data, "--group", "g", "--read-only"];
+    let mut client = Server::bare().flags(&flags).start();
+    let list = client.request("tools/list", json!({}));
+    let names: Vec<&str> = list["result"]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert!(names.contains(&"vault_list") && !names.contains(&"vault_use"), "{names:?}");
 }
 
 /// Looks for the secret in every file; how many there were.

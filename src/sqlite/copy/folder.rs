@@ -74,6 +74,19 @@ impl Temporary {
         &self.path
     }
 
+    /// Whether so much can be written to it at all: a copy that cannot be finished would fill the disk first. A damaged
+    /// file may be a thousand times as long as what is in it.
+    pub(in crate::sqlite) fn check_room(&self, bytes: u64) -> Result<(), ToolError> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        match platform::room_in(folder) {
+            Some(free) if bytes > free => Err(failed(format!(
+                "the copy needs {bytes} bytes, and only {free} are free in `{}`; make room on the disk, or set --snapshot-dir to a folder on another",
+                folder.display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     pub(in crate::sqlite) fn file(&self) -> &File {
         &self.file
     }

@@ -145,6 +145,7 @@ pub(super) fn snapshot_through(
     now: jiff::Timestamp,
 ) -> Result<SnapshotDone, ToolError> {
     make(place, request, Some(spare), now, |temporary| {
+        check_room(source, &place.real, temporary)?;
         back_up(source, temporary.path(), request.busy_timeout)
             .map_err(|error| sqlite_failed(&place.real, &error))?;
         Ok(CopyMethod::Backup)
@@ -229,8 +230,18 @@ fn copy(database: &Path, temporary: &Temporary, busy_timeout: Duration) -> Resul
         source.execute_batch("ROLLBACK").map_err(|error| sqlite_failed(database, &error))?;
         return Ok(CopyMethod::File);
     }
+    check_room(&source, database, temporary)?;
     back_up(&source, temporary.path(), busy_timeout).map_err(|error| sqlite_failed(database, &error))?;
     Ok(CopyMethod::Backup)
+}
+
+/// Whether there is room for all pages of the source.
+fn check_room(source: &Connection, database: &Path, temporary: &Temporary) -> Result<(), ToolError> {
+    let number = |pragma: &str| source.query_row(pragma, [], |row| row.get::<_, i64>(0));
+    let bytes = number("PRAGMA main.page_count")
+        .and_then(|count| Ok(count.saturating_mul(number("PRAGMA main.page_size")?)))
+        .map_err(|error| sqlite_failed(database, &error))?;
+    temporary.check_room(u64::try_from(bytes).unwrap_or(0))
 }
 
 /// Takes the write lock at a moment when the file alone is the whole database. False: not to be had in
@@ -270,6 +281,9 @@ fn lock_with_empty_wal(
 }
 
 fn copy_file(database: &Path, temporary: &Temporary) -> Result<(), ToolError> {
+    // Looking at the size opens no descriptor.
+    let length = std::fs::metadata(database).map_err(|error| io_failed(database, &error))?.len();
+    temporary.check_room(length)?;
     let mut from = File::open(database).map_err(|error| io_failed(database, &error))?;
     let mut to = temporary.file();
     // On Linux this is copy_file_range: the bytes do not pass through this process.

@@ -145,6 +145,8 @@ pub(super) fn private_copy(
     if file.read_exact(&mut magic).is_err() || &magic != MAGIC {
         return Err(chosen.damaged("it is no SQLite database"));
     }
+    let length = file.metadata().map_err(io_failed)?.len();
+    copy.check_room(length).map_err(|error| super::undone(&error))?;
     let mut to = copy.file();
     file.rewind().and_then(|()| std::io::copy(&mut file, &mut to)).map_err(io_failed)?;
     match check::damage(copy.path(), Depth::Indexes) {

@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 
 /// Nobody decodes more often; what still changes then is refused.
 const MOST_DECODINGS: usize = 5;
+/// A path that can be read in more ways is refused.
+const MOST_READINGS: usize = 200;
 
 /// Whether the path (of a URL that was parsed, so without `.` and `..` in plain sight) lies under the prefix in
 /// every reading. `/api` has `/api` and `/api/x` under it, and not `/apix`.
@@ -26,31 +28,41 @@ fn is_under(path: &str, prefix: &str) -> bool {
     }
 }
 
-/// Every reading; none where there is no end to decoding, or a reading is no text or has control characters.
+/// Every reading; none where there are too many, or one is no text or has control characters. A server may decode,
+/// resolve, and hand the rest to one that does so again, so each round goes on from all readings of the one before.
 fn readings(path: &str) -> Option<BTreeSet<String>> {
     let mut found = BTreeSet::from([path.to_owned()]);
-    let mut text = path.to_owned();
+    let mut fresh = vec![path.to_owned()];
     for _ in 0..MOST_DECODINGS {
-        if text.chars().any(char::is_control) {
-            return None;
-        }
-        for merge in [false, true] {
-            for drop in [false, true] {
-                found.insert(resolved(&text, merge, drop));
+        let mut next = Vec::new();
+        for text in fresh {
+            if text.chars().any(char::is_control) {
+                return None;
+            }
+            let resolved = (0..8).map(|how| resolved(&text, how & 1 > 0, how & 2 > 0, how & 4 > 0));
+            for reading in resolved.chain([text.clone()]) {
+                let decoded = percent_decode_str(&reading).decode_utf8().ok()?.into_owned();
+                if decoded != reading && !found.contains(&decoded) {
+                    next.push(decoded.clone());
+                    found.insert(decoded);
+                }
+                found.insert(reading);
             }
         }
-        let decoded = percent_decode_str(&text).decode_utf8().ok()?.into_owned();
-        if decoded == text {
+        if next.is_empty() {
             return Some(found);
         }
-        text = decoded;
+        if found.len() > MOST_READINGS {
+            return None;
+        }
+        fresh = next;
     }
     None
 }
 
-/// The path without `.` and `..`; with empty parts merged, with what follows a `;` dropped.
-fn resolved(path: &str, merge: bool, drop: bool) -> String {
-    let path = path.replace('\\', "/");
+/// The path without `.` and `..`; with empty parts merged, with what follows a `;` dropped, with `\` as `/`.
+fn resolved(path: &str, merge: bool, drop: bool, backslash: bool) -> String {
+    let path = if backslash { path.replace('\\', "/") } else { path.to_owned() };
     let mut parts: Vec<&str> = Vec::new();
     let mut last = "";
     for part in path.strip_prefix('/').unwrap_or(&path).split('/') {
@@ -74,6 +86,76 @@ fn resolved(path: &str, merge: bool, drop: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// What a server, or one of several in a row, may do with a path before it looks at it.
+    #[derive(Clone, Copy, Debug)]
+    struct Stage {
+        decodes: bool,
+        backslash: bool,
+        drops: bool,
+        merges: bool,
+        resolves: bool,
+    }
+
+    fn seen(path: &str, stages: &[Stage]) -> String {
+        let mut path = path.to_owned();
+        for stage in stages {
+            if stage.decodes {
+                path = percent_decode_str(&path).decode_utf8_lossy().into_owned();
+            }
+            if stage.backslash {
+                path = path.replace('\\', "/");
+            }
+            if stage.drops {
+                let parts = path.split('/').map(|part| part.split(';').next().unwrap());
+                path = parts.collect::<Vec<_>>().join("/");
+            }
+            while stage.merges && path.contains("//") {
+                path = path.replace("//", "/");
+            }
+            if stage.resolves {
+                let mut kept: Vec<&str> = Vec::new();
+                for part in path.split('/').skip(1) {
+                    match part {
+                        "." => {}
+                        ".." => drop(kept.pop()),
+                        part => kept.push(part),
+                    }
+                }
+                path = format!("/{}", kept.join("/"));
+            }
+        }
+        path
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_row_of_servers_reads_an_allowed_path_elsewhere(
+            parts in proptest::collection::vec(
+                proptest::sample::select(vec![
+                    "/", "/", "/", "api", "x", "..", ".", "%2e", "%2e%2e", "%2f", "%5c", "\\", ";", ";a=b", "%3b", "%252e",
+                    "%252f", "%25", "%252e%252e", "%255c", "/api/", "//",
+                ]),
+                0..10,
+            ),
+            stages in proptest::collection::vec(
+                (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+                    |(decodes, backslash, drops, merges, resolves)| Stage { decodes, backslash, drops, merges, resolves }
+                ),
+                1..4,
+            ),
+        ) {
+            let url = url::Url::parse(&format!("https://h.example/api/{}", parts.concat())).unwrap();
+            let last = Stage { decodes: false, resolves: true, ..*stages.last().unwrap() };
+            let seen = seen(url.path(), &[stages, vec![last]].concat());
+            if lies_under(url.path(), "/api") {
+                prop_assert!(seen == "/api" || seen.starts_with("/api/"), "{} is read as {seen}", url.path());
+            }
+        }
+    }
 
     #[test]
     fn a_path_lies_under_a_prefix_in_every_reading_or_not_at_all() {
