@@ -286,7 +286,8 @@ fn copy_file(database: &Path, temporary: &Temporary) -> Result<(), ToolError> {
     temporary.check_room(length)?;
     let mut from = File::open(database).map_err(|error| io_failed(database, &error))?;
     let mut to = temporary.file();
-    // On Linux this is copy_file_range: the bytes do not pass through this process.
+    // On Linux this is copy_file_range: the bytes do not pass through this process, and where the file system can share
+    // blocks, none are copied (https://man7.org/linux/man-pages/man2/copy_file_range.2.html).
     let copied = std::io::copy(&mut from, &mut to);
     // Closing it would drop the locks of the connection; see the head of this file.
     std::mem::forget(from);
