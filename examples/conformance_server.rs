@@ -40,6 +40,7 @@ async fn run() -> Result<(), StartError> {
         hosts: Vec::new(),
         origins: Vec::new(),
         public_url: None,
+        oauth: None,
         token: None,
         no_auth: true,
     };

@@ -15,8 +15,8 @@
 //! - [`sqlite`]: the only place that opens a connection
 //! - [`worker`], [`embedded`], [`embedding`]: the processes that agent SQL runs in; primitives in SQLite files; vectors of
 //!   texts by a model that the user brings
-//! - [`store`], [`handlers`], [`policy_file`], [`app`], [`primitives`]: the server's own tables; one file per family of
-//!   tools; the user's policy file; what ties them; a group of primitives and its tools
+//! - [`store`], [`handlers`], [`policy_file`], [`app`], [`primitives`], [`oauth`]: the server's own tables; one file per family of
+//!   tools; the user's policy file; what ties them; a group of primitives and its tools; tokens of an OAuth issuer
 //! - [`server`]: the only place that names rmcp
 //! - [`logging`], [`cli`], [`demo`], [`doctor`], [`bundle`], [`program`]: what goes to stderr; subcommands
 //!
@@ -38,6 +38,7 @@ pub mod error;
 pub mod generated;
 pub mod handlers;
 pub mod logging;
+pub mod oauth;
 pub mod os_path;
 pub mod outbound;
 pub mod outcome;

@@ -33,6 +33,8 @@ pub struct Caller {
 pub struct Reached {
     /// Scheme, name and port under which the server is reached: `https://state.example.com`.
     pub base: String,
+    /// Under which name it signs URLs.
+    pub signer: String,
     /// What the credential is bound to beside its name; a URL that it signs holds as long as this does.
     pub binding: String,
     /// When the credential ends, if it does; milliseconds since 1970.

@@ -4,6 +4,7 @@
 //! token is read from the environment and never from a flag: other users of the machine see command lines. It opens
 //! no socket and looks no name up.
 
+use super::oauth::{OauthSettings, oauth};
 use super::resolve::Sources;
 use super::value::Given;
 use crate::error::StartError;
@@ -41,6 +42,15 @@ pub struct HttpArgs {
     #[arg(long, value_name = "URL")]
     pub http_public_url: Option<String>,
 
+    /// URL of an OAuth issuer whose tokens let clients of groups in; http only on this machine
+    /// [INDELIBLE_OAUTH_ISSUER]
+    #[arg(long, value_name = "URL")]
+    pub oauth_issuer: Option<String>,
+
+    /// What such a token must name as its audience [INDELIBLE_OAUTH_AUDIENCE]
+    #[arg(long, value_name = "AUDIENCE")]
+    pub oauth_audience: Option<String>,
+
     /// Ask clients for no token and no key; only on a loopback address [INDELIBLE_NO_AUTH]
     #[arg(long)]
     pub no_auth: bool,
@@ -55,6 +65,8 @@ impl HttpArgs {
             (!self.http_allow_host.is_empty(), "--http-allow-host"),
             (!self.http_allow_origin.is_empty(), "--http-allow-origin"),
             (self.http_public_url.is_some(), "--http-public-url"),
+            (self.oauth_issuer.is_some(), "--oauth-issuer"),
+            (self.oauth_audience.is_some(), "--oauth-audience"),
             (self.no_auth, "--no-auth"),
         ];
         given.into_iter().find_map(|(given, flag)| given.then_some(flag))
@@ -91,6 +103,8 @@ pub struct HttpSettings {
     pub origins: Vec<String>,
     /// Scheme, name and port under which clients reach it, where they are not told by what they address.
     pub public_url: Option<String>,
+    /// Whose tokens let clients in.
+    pub oauth: Option<OauthSettings>,
     /// The secret that lets its sender in.
     pub token: Option<Token>,
     /// Whether nobody has to send anything; only on a loopback address, and without a token.
@@ -121,6 +135,12 @@ pub fn http(
     let public_url = sources.text("http-public-url", &raw.http_public_url);
     let public_url = public_url.map(|given| judged_origin(&given)).transpose()?;
     let hosts = hosts.into_iter().chain(public_url.as_deref().and_then(authority)).collect();
+    let issuer = sources.text("oauth-issuer", &raw.oauth_issuer);
+    let audience = sources.text("oauth-audience", &raw.oauth_audience);
+    let oauth = if keys { oauth(issuer, audience)? } else { None };
+    if !keys && (raw.oauth_issuer.is_some() || raw.oauth_audience.is_some()) {
+        return Err(StartError::usage("--oauth-issuer is for profiles that serve groups; leave it out here"));
+    }
     let no_auth = raw.no_auth || sources.given("no-auth", None).map_or(Ok(false), |given| given.boolean())?;
     let token = token?;
     match (&token, no_auth) {
@@ -135,7 +155,7 @@ pub fn http(
             "--no-auth is for loopback addresses, and {} is none: set {TOKEN}, or listen on 127.0.0.1",
             address.ip()
         ))),
-        _ => Ok(Some(HttpSettings { address, hosts, origins, public_url, token, no_auth })),
+        _ => Ok(Some(HttpSettings { address, hosts, origins, public_url, oauth, token, no_auth })),
     }
 }
 

@@ -6,12 +6,13 @@
 //! - `resolve`: judges them; pure, so that a table of cases tests it
 //! - `given`: the limits whose defaults are the profile's, also under other defaults
 //! - `origin`: where each came from, and the flags that give them again
-//! - `http`: what holds for serving over HTTP alone; `vault_key`: the key of the vaults
+//! - `http`: what holds for serving over HTTP alone; `oauth`: whose tokens let clients in; `vault_key`: the key of the vaults
 //!
 //! It opens no file and creates no folder.
 
 mod given;
 mod http;
+mod oauth;
 mod origin;
 mod raw;
 mod resolve;
@@ -20,6 +21,7 @@ mod vault_key;
 
 pub use given::GivenLimits;
 pub use http::{HttpArgs, HttpSettings, Token, http};
+pub use oauth::{OauthSettings, is_permitted_issuer};
 pub use origin::{Origin, Resolved, Setting};
 pub use raw::RawArgs;
 pub use resolve::{

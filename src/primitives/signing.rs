@@ -8,7 +8,7 @@ use crate::state::catalog::Kind;
 use crate::state::clock::shown;
 use crate::state::duration;
 use crate::state::objects::{check_key, check_type};
-use crate::state::signing::{ANYBODY, Grant, LONGEST, Method};
+use crate::state::signing::{Grant, LONGEST, Method};
 use std::collections::BTreeMap;
 
 /// Arguments of [`sign`].
@@ -75,7 +75,7 @@ pub async fn sign(call: &Call<'_>, input: SignInput) -> Result<Reply, ToolError>
         content_type: input.content_type,
         max_size: input.max_size,
         if_none: input.if_none_match.is_some(),
-        by: call.caller.credential.as_deref().unwrap_or(ANYBODY).to_owned(),
+        by: reached.signer.clone(),
     };
     let secret = call.server.store.catalog().keys().signing_secret().await?;
     let headers = grant.content_type.iter().map(|kind| ("Content-Type".to_owned(), kind.clone()));

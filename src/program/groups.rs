@@ -6,6 +6,7 @@
 use super::Served;
 use crate::config::HttpSettings;
 use crate::error::{ErrorCode, StartError, ToolError};
+use crate::oauth::{Refused, Token, Verifier};
 use crate::outcome::{Caller, Reached};
 use crate::primitives::access::{allowed, narrowed};
 use crate::primitives::groups::Groups;
@@ -25,6 +26,8 @@ pub struct ServedGroups {
     open: bool,
     /// SHA-256 of the operator's token.
     token: Option<[u8; 32]>,
+    /// Judges tokens of an issuer.
+    oauth: Option<Verifier>,
     /// Where clients reach it, if not under the name they use.
     public_url: Option<String>,
 }
@@ -38,6 +41,8 @@ pub enum Who {
     Operator,
     /// Whoever has this key, which holds.
     Holder(Key),
+    /// Whoever has a token of the issuer's.
+    Bearer(Token),
 }
 
 impl ServedGroups {
@@ -54,13 +59,18 @@ impl ServedGroups {
         let now = SystemClock.now();
         let opens = |key: &Key| key.holds(now) && only.is_none_or(|only| only == key.group.name);
         let keys = all.iter().filter(|key| opens(key)).count();
+        if http.no_auth && http.oauth.is_some() {
+            return Err(StartError::usage(
+                "--no-auth lets everybody in, and --oauth-issuer asks for tokens: give only one of them",
+            ));
+        }
         if http.no_auth && keys > 0 {
             return Err(StartError::usage(
                 "--no-auth lets everybody in, and there are keys: leave it out, or take the keys back with \
                  `indelible keys revoke`",
             ));
         }
-        if keys == 0 && http.token.is_none() && !http.no_auth {
+        if keys == 0 && http.token.is_none() && http.oauth.is_none() && !http.no_auth {
             return Err(StartError::usage(
                 "no key: `indelible keys create --data DIR --group NAME` makes one, which clients send as \
                  `Authorization: Bearer KEY`; on a loopback address --no-auth lets everybody on this machine in",
@@ -68,12 +78,17 @@ impl ServedGroups {
         }
         let token = http.token.as_ref().map(|token| keys::hash(token.reveal()));
         let public_url = http.public_url.clone();
-        Ok(Self { groups, only: only.map(str::to_owned), open: http.no_auth, token, public_url })
+        let oauth =
+            http.oauth.as_ref().map(|oauth| Verifier::new(&oauth.issuer, &oauth.audience)).transpose();
+        let oauth = oauth.map_err(StartError::failure)?;
+        Ok(Self { groups, only: only.map(str::to_owned), open: http.no_auth, token, oauth, public_url })
     }
 }
 
 /// As what the operator signs.
 const OPERATOR: &str = "operator";
+/// As what holders of the issuer's tokens sign.
+const OAUTH: &str = "oauth";
 
 impl ServedGroups {
     /// What the credentials of this name are bound to; none where they open nothing. A key is looked up by itself.
@@ -83,6 +98,7 @@ impl ServedGroups {
             Some(OPERATOR) => {
                 self.token.map(|token| token.iter().map(|byte| format!("{byte:02x}")).collect())
             }
+            Some(OAUTH) => self.oauth.as_ref().map(Verifier::binding),
             Some(_) => Some("key".to_owned()),
         }
     }
@@ -100,6 +116,18 @@ impl GroupsOverHttp for ServedGroups {
         if self.token.is_some_and(|token| constant_time_eq_32(&keys::hash(credential), &token)) {
             return Ok(Who::Operator);
         }
+        if let Some(oauth) = self.oauth.as_ref().filter(|_| keys::id(credential).is_none()) {
+            return match oauth.judge(credential).await {
+                Ok(token) => Ok(Who::Bearer(token)),
+                Err(Refused::Invalid(why)) => {
+                    tracing::info!(why, "a token was refused");
+                    Err(Turned::WrongCredential)
+                }
+                Err(Refused::NoKeys(_)) => Err(Turned::Later(
+                    "the keys of the token's issuer cannot be had now; try again".to_owned(),
+                )),
+            };
+        }
         // Whoever sends a key is held to it, also where nobody has to.
         if self.open && keys::id(credential).is_none() {
             return Ok(Who::Anybody);
@@ -111,23 +139,40 @@ impl GroupsOverHttp for ServedGroups {
 
     async fn admit(&self, who: &Who, asked: Asked<'_>) -> Result<Admitted<Served>, Turned> {
         let name = asked.name;
+        let of_token;
         let (credential, scope) = match who {
             Who::Anybody => (None, &Scope::All),
             Who::Operator => (Some(Arc::from(OPERATOR)), &Scope::All),
             // Whether there is another group of this name is not looked up.
             Who::Holder(key) if key.group.name != name => return Err(Turned::Elsewhere),
             Who::Holder(key) => (Some(Arc::from(key.id.as_str())), &key.scope),
+            Who::Bearer(token) if !token.scopes.open(name) => return Err(Turned::Elsewhere),
+            Who::Bearer(token) => {
+                of_token = token.scopes.tools();
+                (Some(Arc::from(format!("{OAUTH}:{}", token.subject))), &of_token)
+            }
         };
         if self.only.as_ref().is_some_and(|only| only != name) {
-            return Err(if matches!(who, Who::Holder(_)) { Turned::Elsewhere } else { Turned::NoSuch });
+            return Err(if self.oversees(who) { Turned::NoSuch } else { Turned::Elsewhere });
         }
         let group = self.groups.open(name, false).await.map_err(turned)?;
         let surface = self.groups.surface();
         let tools = narrowed(surface, allowed(surface, scope), asked.query).map_err(Turned::Query)?;
         let reached = Reached {
-            base: self.public_url.clone().unwrap_or_else(|| format!("http://{}", asked.host)),
-            binding: self.binding(credential.as_deref()).unwrap_or_default(),
+            base: self.base(asked.host),
+            signer: match who {
+                Who::Anybody => ANYBODY.to_owned(),
+                Who::Operator => OPERATOR.to_owned(),
+                Who::Holder(key) => key.id.clone(),
+                Who::Bearer(_) => OAUTH.to_owned(),
+            },
+            binding: match who {
+                Who::Bearer(_) => self.binding(Some(OAUTH)),
+                _ => self.binding(credential.as_deref()),
+            }
+            .unwrap_or_default(),
             until: match who {
+                Who::Bearer(token) => Some(token.until),
                 Who::Holder(key) => key.expires_at,
                 Who::Anybody | Who::Operator => None,
             },
@@ -162,7 +207,7 @@ impl GroupsOverHttp for ServedGroups {
             return Err(Unsigned::Forbidden("this server is read-only"));
         }
         let found = catalog.primitive(&grant.primitive).await.map_err(later)?.ok_or(Unsigned::Gone)?;
-        if let Some(id) = by.filter(|by| by != OPERATOR) {
+        if let Some(id) = by.filter(|by| by != OPERATOR && by != OAUTH) {
             let key = catalog.keys().find(&id).await.map_err(later)?;
             let holds = key.is_some_and(|one| one.key.holds(now) && one.key.group.id == found.group);
             if !holds {
@@ -181,8 +226,16 @@ impl GroupsOverHttp for ServedGroups {
         Ok(Signed { grant, objects })
     }
 
+    fn issuer(&self) -> Option<&str> {
+        self.oauth.as_ref().map(Verifier::issuer)
+    }
+
+    fn base(&self, host: &str) -> String {
+        self.public_url.clone().unwrap_or_else(|| format!("http://{host}"))
+    }
+
     fn oversees(&self, who: &Who) -> bool {
-        !matches!(who, Who::Holder(_))
+        matches!(who, Who::Anybody | Who::Operator)
     }
 
     async fn shutdown(&self) {

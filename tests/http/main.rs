@@ -21,6 +21,7 @@ mod hall;
 mod keys;
 mod many;
 mod metrics;
+mod oauth;
 mod signed;
 mod starting;
 mod streams;

@@ -4,6 +4,7 @@
 //! credential is checked: [`Groups`] does.
 
 use super::access::{Bearer, bearer, challenge};
+use super::resource;
 use super::router::{self, Bounds, Endpoint, METRICS};
 use super::signed::{self, Signed, Unsigned};
 use super::{Listening, PATH, until_stopped};
@@ -15,8 +16,9 @@ use crate::server::{Ending, Service};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
+use axum::http::HeaderValue;
 use axum::http::StatusCode;
-use axum::http::header::HOST;
+use axum::http::header::{HOST, WWW_AUTHENTICATE};
 use axum::http::request::Parts;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -59,6 +61,12 @@ pub trait Groups: Send + Sync + 'static {
         query: &str,
         writes: bool,
     ) -> impl Future<Output = Result<Signed, Unsigned>> + Send;
+
+    /// The issuer of tokens, where there is one.
+    fn issuer(&self) -> Option<&str>;
+
+    /// Scheme, name and port of this server for clients that address it so.
+    fn base(&self, host: &str) -> String;
 
     /// Whether somebody may see what is counted, over all groups.
     fn oversees(&self, who: &Self::Who) -> bool;
@@ -112,19 +120,27 @@ pub enum Turned {
     Later(String),
 }
 
-impl IntoResponse for Turned {
-    fn into_response(self) -> Response {
+impl Turned {
+    /// The answer; `lead` are parameters of a challenge that lead to whoever gives tokens, each with a comma before it.
+    fn answer(self, lead: &str) -> Response {
         match self {
             Self::NoCredential => {
-                challenge("", "this server asks for a key: send `Authorization: Bearer KEY`\n")
+                challenge(lead, "this server asks for a key: send `Authorization: Bearer KEY`\n")
             }
             Self::WrongCredential => challenge(
-                ", error=\"invalid_token\", error_description=\"not a key of this server, or one that is revoked or has expired\"",
+                &format!(
+                    "{lead}, error=\"invalid_token\", error_description=\"not a key of this server, or one that is revoked or has expired\""
+                ),
                 "this is no key of this server, or it is revoked or has expired; ask a person for another\n",
             ),
             Self::Elsewhere => {
                 let words = "the key is not for this path; it opens the group that it was made for\n";
-                (StatusCode::FORBIDDEN, words).into_response()
+                let mut response = (StatusCode::FORBIDDEN, words).into_response();
+                let value = format!("Bearer realm=\"indelible\"{lead}, error=\"insufficient_scope\"");
+                if let Some(value) = HeaderValue::try_from(value).ok().filter(|_| !lead.is_empty()) {
+                    response.headers_mut().insert(WWW_AUTHENTICATE, value);
+                }
+                response
             }
             Self::NoSuch => {
                 let words = "there is nothing at this path; a group is served at /mcp/GROUP\n";
@@ -154,11 +170,12 @@ pub async fn serve_groups<G: Groups>(
     });
     let below = Router::new().route(&format!("{PATH}/{{name}}"), any(handed_over::<G>)).with_state(mounts);
     // Named, so that it stays behind the judgement when routes that are not judged come beside it.
-    let below = below.fallback(async || Turned::NoSuch.into_response());
+    let below = below.fallback(async || Turned::NoSuch.answer(""));
     let bounds = Bounds::default();
     let below = router::bounded(below.merge(router::measures(&shared)), &bounds);
     let judged = below.layer(from_fn_with_state(Arc::clone(&groups), judged::<G>));
     let all = judged.merge(signed::routes(Arc::clone(&groups), &bounds));
+    let all = all.merge(router::loaded(resource::routes(&groups), &bounds));
     let app = router::front(all, settings, &shared);
     Ok(until_stopped(listening, app, &shared, &streams, stop, groups.shutdown()).await)
 }
@@ -194,7 +211,7 @@ async fn judged<G: Groups>(State(groups): State<Arc<G>>, request: Request, next:
         }
         Err(turned) => {
             tracing::info!(?turned, "a request was turned away");
-            turned.into_response()
+            turned.answer(&resource::parameters(&*groups, &parts.headers, parts.uri.path()))
         }
     }
 }
@@ -225,7 +242,7 @@ async fn handed_over<G: Groups>(
     mut request: Request,
 ) -> Response {
     let Some(admitted) = request.extensions_mut().remove::<Admitted<G::Service>>() else {
-        return Turned::NoSuch.into_response();
+        return Turned::NoSuch.answer("");
     };
     request.extensions_mut().insert(admitted.caller.clone());
     match mounts.endpoint(admitted) {

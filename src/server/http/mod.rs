@@ -8,7 +8,7 @@
 //!
 //! - `connections`: sockets, bounded in number and time, until the server is told to stop
 //! - `router`: which path leads where, and what stands in front of it; `groups`: many services below one path; `signed`: objects
-//!   behind signed URLs
+//!   behind signed URLs; `resource`: what leads clients of OAuth to their issuer
 //! - `names`: who the server is addressed as and from which web page; `access`: who may come in; `load`: how much at
 //!   once; `body`: bodies that are no message are refused
 //! - this file: start to end
@@ -19,6 +19,7 @@ mod connections;
 mod groups;
 mod load;
 mod names;
+mod resource;
 mod router;
 mod signed;
 
