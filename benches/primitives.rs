@@ -27,6 +27,11 @@ const EACH: u64 = 20;
 const MEMORIES: usize = 10_000;
 
 fn main() {
+    // The store starts this program again for the processes that copy.
+    if std::env::args().nth(1).as_deref() == Some("worker") {
+        indelible::worker::process::run().unwrap();
+        return;
+    }
     divan::main();
 }
 
@@ -168,8 +173,7 @@ fn recall_of_10_000(bencher: Bencher<'_, '_>) {
     let asked = AtomicU64::new(0);
     bencher.bench_local(|| {
         let number = asked.fetch_add(1, Ordering::Relaxed) as usize;
-        let query =
-            format!("what about the {} and note {}", WORDS[number % WORDS.len()], number * 37 % MEMORIES);
+        let query = format!("the {} of note {}", WORDS[number % WORDS.len()], number * 37 % MEMORIES);
         let sought = Sought { query, kinds: Vec::new(), tags: BTreeSet::new(), limit: 10 };
         let found = bench.runtime.block_on(memory.recall(sought)).unwrap();
         assert!(!found.memories.is_empty());
