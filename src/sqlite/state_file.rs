@@ -4,9 +4,10 @@
 //! other profiles.
 
 use crate::error::{ErrorCode, StartError, ToolError};
-use crate::platform::sync_names;
+use crate::platform::{self, sync_names};
 use crate::sqlite::{fault, open};
 use rusqlite::{Connection, TransactionBehavior};
+use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
@@ -18,11 +19,14 @@ const BUSY: Duration = Duration::from_secs(5);
 /// The number of steps done is kept in `user_version` (<https://sqlite.org/pragma.html#pragma_user_version>).
 pub type Steps = &'static [&'static str];
 
-/// Opens a file to write, made if it is missing and brought to the last version. WAL, and commits are synced.
+/// Opens a file to write, made for its owner alone if it is missing and brought to the last version. WAL, and commits are synced.
 ///
 /// # Errors
 /// `CORRUPT`, `BUSY` or `SQL_ERROR`; a file of a newer version of this program is refused.
 pub fn writer(path: &Path, steps: Steps) -> Result<Connection, ToolError> {
+    // SQLite gives `-wal` and `-shm` the rights of the file (https://sqlite.org/src/file/src/os_unix.c, findCreateFileMode).
+    // What is there keeps its rights, and why no file can be made is said by who opens it.
+    let _ = platform::private(File::options().write(true).create_new(true)).open(path);
     let mut connection = open::for_server(path, BUSY).map_err(started)?;
     advance(&mut connection, steps, path)?;
     // Statements are few and fixed; all of them stay prepared.

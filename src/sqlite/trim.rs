@@ -169,7 +169,8 @@ fn surplus(connection: &Connection, order: &Trim<'_>) -> rusqlite::Result<Option
     Ok(match order.keep {
         Keep::Rows(rows) => {
             let kept = i64::try_from(rows).unwrap_or(i64::MAX);
-            let slack = i64::try_from(rows / SLACK).unwrap_or(i64::MAX);
+            // A trim's own row is not too many, or each would ask for the next.
+            let slack = i64::try_from(rows / SLACK).unwrap_or(i64::MAX).max(1);
             let surplus = newest.saturating_sub(first).saturating_add(1).saturating_sub(kept);
             let last_id = newest.saturating_sub(kept).min(newest.saturating_sub(1));
             (surplus > slack).then_some(Surplus { last_id, before: None })

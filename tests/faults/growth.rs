@@ -159,6 +159,17 @@ fn without_the_setting_and_within_it_nothing_is_trimmed() {
 }
 
 #[test]
+fn a_trim_is_no_reason_for_the_next_one() {
+    let bench = with_old_rows(500);
+    let mut client = Server::on(&bench).flags(&["--audit-keep", "1"]).start();
+    trimmed(&mut client, &bench);
+    std::thread::sleep(Duration::from_millis(1500));
+    client.close();
+    let trims = bench.query("SELECT count(*) FROM memory_events WHERE kind = 'indelible.trim'");
+    assert!(["1", "2"].contains(&trims.as_str()), "{trims}: what else came in meanwhile may go, and no more");
+}
+
+#[test]
 fn an_agent_can_neither_trim_nor_say_that_something_was_trimmed() {
     let bench = with_old_rows(10);
     let mut client = Server::on(&bench).flags(&["--audit-keep", "1000"]).start();

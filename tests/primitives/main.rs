@@ -106,3 +106,20 @@ fn a_data_folder_has_one_server() {
         assert_eq!(code(bench.store.catalog().create(&group, Kind::Fs, "p").await), ErrorCode::Conflict);
     });
 }
+
+#[cfg(unix)]
+#[test]
+fn what_is_made_is_for_its_owner_alone_also_in_a_folder_that_others_can_read() {
+    use std::os::unix::fs::PermissionsExt;
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let store = open(&folder, &Arc::new(ManualClock::at(1_800_000_000_000)));
+        store.catalog().group("g", true).await.unwrap();
+        for name in ["catalog.db", "catalog.db-wal", "catalog.db-shm"] {
+            let mode = std::fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o077, 0, "{name} {mode:o}");
+        }
+        store.close().await;
+    });
+}

@@ -152,18 +152,24 @@ fn without_its_key_a_vault_tells_nothing_and_says_what_is_missing() {
         let vault = bench.store.vault(&bench.primitive).await.unwrap();
         vault.set(name(), secret("first value")).await.unwrap();
         let key = bench.folder.path().join("vault.key");
-        let kept = std::fs::read(&key).unwrap();
-        std::fs::remove_file(&key).unwrap();
+        let kept = bench.folder.path().join("kept");
+        std::fs::rename(&key, &kept).unwrap();
         let error = vault.value(name(), 1).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::Corrupt);
         assert!(error.message.contains("`vault.key` in the data folder, is not there"), "{error}");
-        // Another key is made with the next secret, and does not open what was sealed before.
-        vault.set("other".to_owned(), secret("other value")).await.unwrap();
-        let error = vault.value(name(), 1).await.unwrap_err();
-        assert!(error.message.contains("sealed under another key"), "{error}");
+        // A second key would leave what was sealed before to nobody: none is made while there is such a secret.
+        let error = vault.set("other".to_owned(), secret("other value")).await.unwrap_err();
+        assert!(error.message.contains("is not there; a person must put it back"), "{error}");
+        assert_eq!(vault.grant(name(), grant("a.example")).await.unwrap_err().code, ErrorCode::Corrupt);
+        assert!(!key.exists());
         // A key that is put back counts at once.
-        std::fs::write(&key, kept).unwrap();
+        std::fs::rename(&kept, &key).unwrap();
         assert_eq!(vault.value(name(), 1).await, Ok(secret("first value")));
+        // Where it is lost, the secrets are deleted and set anew.
+        std::fs::rename(&key, &kept).unwrap();
+        vault.delete(name()).await.unwrap();
+        assert_eq!(vault.set(name(), secret("third value")).await, Ok(2));
+        assert_eq!(vault.value(name(), 2).await, Ok(secret("third value")));
     });
 }
 

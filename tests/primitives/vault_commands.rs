@@ -135,6 +135,15 @@ fn the_environment_gives_the_key_instead_of_a_file() {
     assert_eq!(run(&key, &["list"]).0, 0);
     let (status, _, wrong) = run(&"f0".repeat(32), &["list"]);
     assert!(status == 1 && wrong.contains("sealed under another key"), "{wrong}");
+    // Nor does another key, or none, write anything beside what is sealed under the right one.
+    for words in [&["set", "other"][..], &["grant", "token", "--host", "b.example"]] {
+        for other in ["f0".repeat(32), String::new()] {
+            let (status, _, wrong) = run(&other, words);
+            assert_eq!(status, 1, "{words:?} {wrong}");
+        }
+    }
+    assert!(!data.join("vault.key").exists());
+    assert_eq!(run(&key, &["list"]).0, 0);
     let (status, line) = Server::bare().env("INDELIBLE_VAULT_KEY", "123").flags(&place).refusal();
     assert_eq!((status, line.contains("INDELIBLE_VAULT_KEY: must be 64 hex digits")), (2, true), "{line}");
 }

@@ -33,7 +33,7 @@ impl KeySource {
         match self {
             Self::Given(key) => Ok(Sealer::new(key.reveal())),
             Self::File(path) => read(path)?.ok_or_else(|| {
-                unusable(path, "is not there; a person must put it back, or set the secrets and grants anew")
+                unusable(path, "is not there; a person must put it back or give it as INDELIBLE_VAULT_KEY, or delete the secrets and set them anew")
             }),
         }
     }

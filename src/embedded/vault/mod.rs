@@ -63,6 +63,20 @@ impl SqlVault {
         Self { file, clock, keys }
     }
 
+    /// What seals and stamps from now on: the key that the vault's secrets are sealed under, or, where there are none, any
+    /// key, made if need be. A second key would leave the secrets of the first to nobody.
+    async fn sealer(&self) -> Outcome<Sealer> {
+        let sql = "SELECT sealed_by FROM secrets WHERE sealed_value IS NOT NULL";
+        let under = move |connection: &Connection| all(connection, sql, [], |row| row.get::<_, Vec<u8>>(0));
+        let under = self.file.read(under).await?;
+        if under.is_empty() {
+            return self.keys.load_or_make();
+        }
+        let sealer = self.keys.load()?;
+        under.iter().try_for_each(|by| sealer.is_by(by))?;
+        Ok(sealer)
+    }
+
     async fn entries(&self, name: Option<String>) -> Outcome<Vec<Entry>> {
         let keys = self.keys.clone();
         self.file
@@ -115,7 +129,7 @@ impl Vault for SqlVault {
 
     async fn set(&self, name: String, value: SecretText) -> Outcome<u64> {
         check_secret("name", &name)?;
-        let sealer = self.keys.load_or_make()?;
+        let sealer = self.sealer().await?;
         let now = self.clock.now();
         self.file
             .write(move |connection| {
@@ -139,7 +153,7 @@ impl Vault for SqlVault {
         grant.check()?;
         let rule = serde_json::to_string(&grant)
             .map_err(|error| ToolError::new(ErrorCode::SqlError, format!("the grant is no JSON: {error}")))?;
-        let sealer = self.keys.load_or_make()?;
+        let sealer = self.sealer().await?;
         self.file
             .write(move |connection| {
                 let vault = id(connection)?;

@@ -112,13 +112,13 @@ impl Sealer {
         }
     }
 
-    fn is_by(&self, by: &[u8]) -> Outcome<()> {
+    pub(super) fn is_by(&self, by: &[u8]) -> Outcome<()> {
         if by == self.id {
             return Ok(());
         }
         Err(ToolError::new(
             ErrorCode::Corrupt,
-            "the vault is sealed under another key than this server has; a person must put the former `vault.key` or INDELIBLE_VAULT_KEY back, or set the secrets and grants anew",
+            "the vault is sealed under another key than this server has; a person must put the former `vault.key` or INDELIBLE_VAULT_KEY back, or delete the secrets and set them anew",
         ))
     }
 }
