@@ -774,7 +774,7 @@ fn the_command_line_lists_shows_verifies_and_restores() {
     for (words, status, says) in [
         (vec!["restore", "../x", "--reason", "y"], 1, "is not in the snapshot folder"),
         (vec!["restore", name, "--reason", " "], 1, "`reason` must not be blank"),
-        (vec!["restore", name], 2, "missing --reason <TEXT>"),
+        (vec!["restore", name], 2, "no reason: give --reason TEXT"),
         (vec!["show", "nope"], 1, "is not the name of a snapshot of this database; list the snapshots"),
         (vec!["verify", "nope"], 1, "is not the name of a snapshot"),
         (vec![], 2, ""),

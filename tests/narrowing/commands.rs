@@ -26,10 +26,14 @@ fn row<'t>(text: &'t str, first: &str) -> Vec<&'t str> {
 fn the_policy_is_a_table_of_policies_and_actions() {
     let plain = run(&["policy"]);
     assert!(plain.contains("as built in, without a policy file"), "{plain}");
-    assert_eq!(row(&plain, "action"), ["action", "read", "look", "write", "destroy", "view", "use"]);
-    assert_eq!(row(&plain, "drop_table"), ["drop_table", "-", "-", "-", "allowed", "-", "destructive_query"]);
-    assert_eq!(row(&plain, "attach")[6], "no tool: one server serves one database file");
-    assert_eq!(row(&plain, "unknown")[6], "no tool allows it");
+    let policies = ["read", "look", "write", "destroy", "view", "database_read", "database_change"];
+    assert_eq!(row(&plain, "action"), [&["action"], &policies[..], &["use"]].concat());
+    assert_eq!(
+        row(&plain, "drop_table"),
+        ["drop_table", "-", "-", "-", "allowed", "-", "-", "allowed", "destructive_query"]
+    );
+    assert_eq!(row(&plain, "attach")[8], "no tool: one server serves one database file");
+    assert_eq!(row(&plain, "unknown")[8], "no tool allows it");
     let policy = Policy::of(
         "refuse: {actions: [drop_table]}\npolicies: [{id: write, refuse: {functions: [upper]}}]\nlimits: {max_rows: 7}\nhide: [{table: people, columns: [email]}]",
     );
@@ -38,7 +42,17 @@ fn the_policy_is_a_table_of_policies_and_actions() {
     let narrowed = run(&flags);
     assert_eq!(
         row(&narrowed, "drop_table"),
-        ["drop_table", "-", "-", "-", "narrowed", "-", "no tool: the policy file refuses it"]
+        [
+            "drop_table",
+            "-",
+            "-",
+            "-",
+            "narrowed",
+            "-",
+            "-",
+            "narrowed",
+            "no tool: the policy file refuses it"
+        ]
     );
     for line in ["  upper (policy write)", "  max_rows: 7", "  people.email"] {
         assert!(narrowed.lines().any(|found| found == line), "{line}\n{narrowed}");

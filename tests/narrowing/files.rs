@@ -70,7 +70,7 @@ limits:
         "17:5: `actions` is not for a policy file of your own, which can only narrow; it takes `protect`, `hide`, `refuse`, `policies` with `refuse`, and `limits`",
         "19:24: policy `write` does not allow `drop_table`; refusing it changes nothing",
         "19:47: policy `write` allows no pragma `user_version`; did you mean `data_version`?",
-        "20:9: unknown policy `chain`; known are `read`, `look`, `write`, `destroy` and `view`",
+        "20:9: unknown policy `chain`; known are `read`, `look`, `write`, `destroy`, `view`, `database_read` and `database_change`",
         "23:13: `max_rows` is 1001 and 1000 is in force; a policy file can only lower it",
         "24:19: `max_cell_chars` must be a whole number from 1 to 2000",
         "25:20: `max_update_rows` is 501 and 500 is in force; a policy file can only lower it",

@@ -109,7 +109,11 @@ fn nothing_short_is_looked_for_and_nothing_is_shown() {
 fn spelled(text: &str, how: u8, front: &str) -> Vec<u8> {
     match how {
         0 => text.as_bytes().to_vec(),
-        1 => serde_json::to_string(text).unwrap().trim_matches('"').as_bytes().to_vec(),
+        // Without the quotes around it alone: its own belong to the secret.
+        1 => {
+            let quoted = serde_json::to_string(text).unwrap();
+            quoted.as_bytes()[1..quoted.len() - 1].to_vec()
+        }
         2 => url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>().into_bytes(),
         3 => STANDARD.encode(format!("{front}{text}")).into_bytes(),
         4 => URL_SAFE_NO_PAD.encode(format!("{front}{text}")).into_bytes(),
