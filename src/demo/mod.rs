@@ -187,7 +187,7 @@ impl Stage<'_> {
 fn fingerprint(path: &Path) -> Result<String, StartError> {
     let bytes = std::fs::read(path)
         .map_err(|error| StartError::failure(format!("cannot read `{}`: {error}", path.display())))?;
-    Ok(Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(crate::render::hex(&Sha256::digest(&bytes)))
 }
 
 /// What to do next.

@@ -78,7 +78,7 @@ fn digest(path: &Path) -> io::Result<(String, u64)> {
         hash.update(chunk.get(..count).unwrap_or_default());
         length += count as u64;
     }
-    Ok((hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect(), length))
+    Ok((crate::render::hex(&hash.finalize()), length))
 }
 
 /// Files of a trim that was cut off between the file and the event.

@@ -1,8 +1,8 @@
 //! Snapshots, restores and forks of primitives of every kind: which file is copied where, and what a copy must not keep.
 
+use super::folder::{discard, finish};
 use super::keeper::{new_file, path_of, remove};
 use super::records::FIRST_FILE;
-use super::sweep::UNFINISHED;
 use super::{Embedded, StateFile, blocking, files, kv, memory, objects, queue, vault};
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::state_file::{self, Steps};
@@ -47,9 +47,7 @@ impl Embedded {
         let opened = self.opened(primitive).await?;
         let paused = opened.pause().await?;
         let _moving = self.keeper.moving().await;
-        let folder = self.folder.primitive(&made.group, &made.id)?;
-        let unfinished = folder.join(UNFINISHED);
-        std::fs::write(&unfinished, "").map_err(|error| {
+        let folder = self.folder.begin(&made.group, &made.id).map_err(|error| {
             ToolError::new(
                 ErrorCode::SnapshotFailed,
                 format!("the folder of the copy cannot be written: {error}"),
@@ -70,10 +68,10 @@ impl Embedded {
             Err(error) => Err(error),
         };
         if let Err(error) = done {
-            let _ = std::fs::remove_dir_all(folder);
+            discard(&folder);
             return Err(error);
         }
-        let _ = std::fs::remove_file(unfinished);
+        finish(&folder);
         Ok(made)
     }
 

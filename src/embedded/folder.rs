@@ -93,6 +93,48 @@ impl Folder {
         })?;
         Ok(path)
     }
+
+    /// Begins the folder of a primitive that is not in the catalog yet. It appears with the mark in it or not at all, so
+    /// that whatever kills this process leaves nothing that could be anything; [`finish`] takes the mark away.
+    pub(super) fn begin(&self, group: &str, id: &str) -> std::io::Result<PathBuf> {
+        let folder = self.groups().join(group).join(id);
+        let hidden = hidden(&folder);
+        private_folder(&hidden)?;
+        File::create(hidden.join(UNFINISHED))?;
+        std::fs::rename(hidden, &folder)?;
+        Ok(folder)
+    }
+}
+
+/// In the folder of a primitive that is not in the catalog yet.
+const UNFINISHED: &str = "unfinished";
+
+/// Whether the folder was begun and not finished.
+pub(super) fn is_unfinished(folder: &Path) -> bool {
+    folder.join(UNFINISHED).exists()
+}
+
+/// The primitive is in the catalog. What cannot be removed now is with the next sweep.
+pub(super) fn finish(folder: &Path) {
+    let _ = std::fs::remove_file(folder.join(UNFINISHED));
+}
+
+/// Removes a primitive's folder. Under another name first: cut off anywhere, what is left still says that it is nothing.
+pub(super) fn discard(folder: &Path) {
+    let hidden = hidden(folder);
+    if std::fs::rename(folder, &hidden).is_ok() {
+        let _ = std::fs::remove_dir_all(hidden);
+    }
+}
+
+/// Whether a folder of this name is one in the making or on its way out. Ids begin otherwise.
+pub(super) fn is_hidden(name: &str) -> bool {
+    name.starts_with('.')
+}
+
+fn hidden(folder: &Path) -> PathBuf {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    folder.with_file_name(format!(".{name}"))
 }
 
 /// The catalog's file in a data folder.
@@ -103,4 +145,41 @@ pub(super) fn catalog(data: &Path) -> PathBuf {
 /// Makes a folder and those above it, for their owner alone.
 pub(super) fn private_folder(path: &Path) -> std::io::Result<()> {
     crate::platform::folders(0o700).recursive(true).create(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn a_folder_appears_with_its_mark_and_goes_under_another_name() {
+        let data = tempfile::tempdir().unwrap();
+        let folder = Folder::lock(data.path()).unwrap();
+        let group = folder.groups().join("g");
+        private_folder(&group).unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let watched = scope.spawn(|| {
+                let mut bare = 0;
+                while !done.load(Ordering::Relaxed) {
+                    for entry in std::fs::read_dir(&group).unwrap() {
+                        let entry = entry.unwrap();
+                        let seen = !is_hidden(&entry.file_name().to_string_lossy());
+                        bare += usize::from(seen && !is_unfinished(&entry.path()) && entry.path().exists());
+                    }
+                }
+                bare
+            });
+            let made: Vec<PathBuf> =
+                (0..500).map(|number| folder.begin("g", &number.to_string()).unwrap()).collect();
+            made.iter().for_each(|folder| discard(folder));
+            done.store(true, Ordering::Relaxed);
+            assert_eq!(watched.join().unwrap(), 0, "folders without their mark");
+        });
+        assert_eq!(std::fs::read_dir(&group).unwrap().count(), 0);
+        let kept = folder.begin("g", "kept").unwrap();
+        finish(&kept);
+        assert!(kept.exists() && !is_unfinished(&kept));
+    }
 }

@@ -6,7 +6,7 @@
 //! stays: where the catalog does not know a folder, the contents of its group are left alone.
 
 use super::blobs::Gate;
-use super::folder::Folder;
+use super::folder::{self, Folder};
 use super::keeper::Keeper;
 use super::records::{Everything, FIRST_FILE};
 use super::rows::all;
@@ -20,8 +20,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
-/// In the folder of a fork that is not in the catalog yet.
-pub(super) const UNFINISHED: &str = "unfinished";
 /// What was written within this time stays.
 const GRACE: Duration = Duration::from_secs(3_600);
 /// When a server looks first, and how often then.
@@ -97,14 +95,17 @@ fn primitives_in(groups: &Path) -> Vec<Found> {
 fn clear_leftovers(found: &[Found], known: &Everything, grace: Duration) {
     let primitives: HashSet<&str> = known.primitives.iter().map(|(id, ..)| id.as_str()).collect();
     for (_, id, folder) in found {
-        let unfinished = folder.join(UNFINISHED);
+        if folder::is_hidden(id) {
+            let _ = std::fs::remove_dir_all(folder);
+            continue;
+        }
         if !primitives.contains(id.as_str()) {
-            if unfinished.exists() {
-                let _ = std::fs::remove_dir_all(folder);
+            if folder::is_unfinished(folder) {
+                folder::discard(folder);
             }
             continue;
         }
-        let _ = std::fs::remove_file(unfinished);
+        folder::finish(folder);
         let main = known.files.iter().find(|(of, branch, _)| of == id && branch.is_empty());
         let mut named: Vec<&str> =
             known.files.iter().filter(|(of, ..)| of == id).map(|(_, _, file)| file.as_str()).collect();
@@ -135,7 +136,9 @@ fn remove_others(folder: &Path, named: &[&str], grace: Duration) {
 fn mark(found: &[Found], known: &Everything) -> Outcome<HashMap<String, HashSet<String>>> {
     let mut marked: HashMap<String, HashSet<String>> = HashMap::new();
     let mut doubtful: HashSet<&str> = HashSet::new();
-    for (group, id, folder) in found.iter().filter(|(.., folder)| folder.exists()) {
+    for (group, id, folder) in
+        found.iter().filter(|(_, id, folder)| !folder::is_hidden(id) && folder.exists())
+    {
         let names = marked.entry(group.clone()).or_default();
         let kind = known.primitives.iter().find(|(one, ..)| one == id).map(|(.., kind)| kind.as_str());
         let sql = match kind.and_then(Kind::from_name) {

@@ -49,7 +49,7 @@ impl Onnx {
         };
         let (model, tokenizer) = (read("model.onnx")?, read("tokenizer.json")?);
         let digest = Sha256::new().chain_update(&model).chain_update(&tokenizer).finalize();
-        let name = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = crate::render::hex(&digest);
         let mut tokenizer =
             Tokenizer::from_bytes(&tokenizer).map_err(|why| refused("tokenizer.json", why.to_string()))?;
         let truncation = TruncationParams { max_length: MOST_TOKENS, ..TruncationParams::default() };

@@ -10,7 +10,7 @@ use crate::config::Confirm;
 use crate::confirm::{Confirmer, Question, Said};
 use crate::error::{ErrorCode, ToolError};
 use crate::generated::ACTION_WORDS;
-use crate::render::cap_text;
+use crate::render::{cap_text, hex};
 use crate::sqlite::restore::SnapshotEntry;
 use crate::sqlite::toll::{TableToll, Toll};
 use crate::surface::ActiveTool;
@@ -193,7 +193,7 @@ impl Call<'_> {
             digest.update(part.len().to_le_bytes());
             digest.update(part.as_bytes());
         }
-        digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&digest.finalize())
     }
 
     fn question_text(&self, statement: Statement<'_>, toll: &Toll) -> String {

@@ -2,6 +2,7 @@
 //!
 //! Pure. Letters in another case are not listed: who looks for the spellings does so without regard to case.
 
+use crate::render::hex;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_encode};
@@ -22,7 +23,7 @@ pub(super) struct Spelling {
 pub(super) fn spellings(texts: &[&str]) -> BTreeSet<Spelling> {
     let mut found = BTreeSet::new();
     for text in texts.iter().filter(|text| !text.is_empty()) {
-        let mut plain = BTreeSet::from([(*text).to_owned(), hex(text)]);
+        let mut plain = BTreeSet::from([(*text).to_owned(), hex(text.as_bytes())]);
         plain.extend(percent(text));
         plain.extend(json(text));
         plain.extend(html(text));
@@ -36,13 +37,6 @@ pub(super) fn spellings(texts: &[&str]) -> BTreeSet<Spelling> {
 
 fn whole(bytes: Vec<u8>) -> Spelling {
     Spelling { bytes, before: false, after: false }
-}
-
-fn hex(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
 }
 
 /// RFC 3986: everything but the unreserved characters.

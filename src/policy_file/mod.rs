@@ -76,7 +76,7 @@ pub fn load(settings: &Settings) -> Result<PolicyFile, StartError> {
         .map_err(StartError::lines)?;
     let json = serde_json::to_string(&narrowing)
         .map_err(|error| StartError::failure(format!("the policy cannot be written as JSON: {error}")))?;
-    let sha256 = hex(&Sha256::digest(format!("{POLICY_SHA256}\n{text}\n{json}")));
+    let sha256 = crate::render::hex(&Sha256::digest(format!("{POLICY_SHA256}\n{text}\n{json}")));
     Ok(PolicyFile { narrowing, sha256 })
 }
 
@@ -124,8 +124,4 @@ fn ground(settings: &Settings) -> Result<Ground, StartError> {
             query_timeout_ms: milliseconds,
         },
     })
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -95,9 +95,7 @@ impl ServedGroups {
     fn binding(&self, credential: Option<&str>) -> Option<String> {
         match credential {
             None => self.open.then(|| "open".to_owned()),
-            Some(OPERATOR) => {
-                self.token.map(|token| token.iter().map(|byte| format!("{byte:02x}")).collect())
-            }
+            Some(OPERATOR) => self.token.map(|token| crate::render::hex(&token)),
             Some(OAUTH) => self.oauth.as_ref().map(Verifier::binding),
             Some(_) => Some("key".to_owned()),
         }

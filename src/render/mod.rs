@@ -15,6 +15,7 @@ pub(crate) use trailer::boundary_before;
 pub use trailer::{RowCut, cap_block, cap_text, cut_text, one_line};
 
 use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
 
 /// How much of a result is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,4 +41,14 @@ pub enum Cell<'a> {
     Blob(usize),
     /// BLOB, where its bytes are wanted.
     Bytes(&'a [u8]),
+}
+
+/// Bytes as lower-case hex.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut hex, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }

@@ -258,7 +258,7 @@ fn fill(
         }
     }
     sink.flush().map_err(io_failed)?;
-    let digest: String = sink.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = crate::render::hex(&sink.hash.finalize());
     Ok(found.map(|archive| Archive { sha256: digest, ..archive }))
 }
 
@@ -320,8 +320,7 @@ fn cut(
 fn line(row: &rusqlite::Row<'_>) -> rusqlite::Result<String> {
     let mut object = Map::new();
     for (at, column) in COLUMNS.into_iter().enumerate() {
-        let hex =
-            |bytes: &[u8]| json!({"hex": bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()});
+        let hex = |bytes: &[u8]| json!({"hex": crate::render::hex(bytes)});
         let value = match row.get_ref(at)? {
             ValueRef::Null => Value::Null,
             ValueRef::Integer(value) => value.into(),

@@ -27,5 +27,5 @@ pub trait Blobs: Send + Sync {
 /// The name of bytes: SHA-256, lower-case hex.
 #[must_use]
 pub fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    crate::render::hex(&Sha256::digest(bytes))
 }

@@ -112,7 +112,7 @@ pub async fn make(
 fn text(id: &str) -> Outcome<String> {
     let mut random = [0; RANDOM_BYTES];
     fill(&mut random)?;
-    let secret: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let secret = crate::render::hex(&random);
     Ok(format!("{PREFIX}{id}_{secret}"))
 }
 

@@ -74,7 +74,6 @@ impl Grant {
     #[must_use]
     pub fn signed(&self, secret: &[u8; SECRET_BYTES], binding: &str) -> String {
         let signature = self.mac(secret, binding).map(|mac| mac.finalize().into_bytes());
-        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let encoded = |text: &str| utf8_percent_encode(text, PLAIN).to_string();
         let mut url = format!(
             "{PATH}/{}?key={}&method={}&expires={}&by={}",
@@ -93,7 +92,10 @@ impl Grant {
         if self.if_none {
             url.push_str("&if_none_match=*");
         }
-        url.push_str(&format!("&signature={}", signature.map(|bytes| hex(&bytes)).unwrap_or_default()));
+        url.push_str(&format!(
+            "&signature={}",
+            signature.map(|bytes| crate::render::hex(&bytes)).unwrap_or_default()
+        ));
         url
     }
 

@@ -304,7 +304,7 @@ pub fn digest(manifest: &Manifest) -> Result<String, StartError> {
             Annotations { read_only: false, destructive: true, idempotent: false, open_world: false };
     }
     let json = serde_json::to_vec(&manifest).map_err(|error| StartError::failure(error.to_string()))?;
-    Ok(Sha256::digest(json).iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(crate::render::hex(&Sha256::digest(json)))
 }
 
 fn active(manifest: &Manifest, id: &str) -> Result<ActiveTool, StartError> {

@@ -58,7 +58,8 @@ fn a_worker_that_died_while_idle_is_not_noticed() {
     client.is_alive();
     client.write("INSERT INTO notes(title) VALUES ('x')").ok();
     let workers = children_of(client.pid());
-    assert!(workers.len() >= 2, "{workers:?}");
+    // The reader, the writer, and a spare reader where the machine took its time.
+    assert!((2..=3).contains(&workers.len()), "{workers:?}");
     for worker in workers {
         kill(worker);
         assert!(wait_until(|| !is_alive(worker)), "the worker is gone");

@@ -261,3 +261,64 @@ fn tools_and_policy_are_shown_without_a_data_folder() {
         assert!(said.contains(expected), "{command} {said}");
     }
 }
+
+#[test]
+fn what_was_acknowledged_outlives_kills_whatever_keeps_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut desk = Desk::at(folder.path());
+    for kind in ["kv", "queue", "fs", "storage", "memory"] {
+        desk.ok("primitive_create", json!({"type": kind, "name": kind}));
+    }
+    let mut acknowledged = 0;
+    for round in 0..8_u64 {
+        let mut sent = HashMap::new();
+        for number in 0..12 {
+            let text = format!("text {round}-{number}");
+            for (tool, arguments) in [
+                ("kv_set", json!({"key": text, "value": text})),
+                ("queue_send", json!({"queue": format!("q{round}"), "body": text})),
+                ("fs_write", json!({"path": format!("/{text}"), "content": text})),
+                // Beside the row, a file of its own.
+                ("storage_write", json!({"key": text, "content": text.repeat(10_000)})),
+                ("memory_remember", json!({"kind": "semantic", "text": text})),
+            ] {
+                sent.insert(desk.client.send_call(tool, arguments), (tool, text.clone()));
+            }
+        }
+        std::thread::sleep(Duration::from_millis(round * 9));
+        let answers = desk.client.kill_and_read();
+        desk = Desk::at(folder.path());
+        let mut jobs = Vec::new();
+        loop {
+            let some =
+                desk.ok("queue_receive", json!({"queue": format!("q{round}"), "max": 10, "lease": "1h"}));
+            let some = some["data"].as_array().unwrap().clone();
+            if some.is_empty() {
+                break;
+            }
+            jobs.extend(some.into_iter().map(|job| job["body"].clone()));
+        }
+        for (id, answer) in answers {
+            let Some((tool, text)) = sent.get(&id) else { continue };
+            assert!(!answer.failed, "{tool}: {}", answer.text);
+            acknowledged += 1;
+            let found = match *tool {
+                "kv_set" => desk.ok("kv_get", json!({"key": text}))["data"]["value"] == json!(text),
+                "queue_send" => jobs.contains(&json!(text)),
+                "fs_write" => {
+                    desk.ok("fs_read", json!({"path": format!("/{text}")}))["content"] == json!(text)
+                }
+                "storage_write" => {
+                    let read = desk.ok("storage_read", json!({"key": text, "range": "0-9"}));
+                    read["size"] == json!(text.len() * 10_000)
+                }
+                _ => {
+                    let again = desk.ok("memory_remember", json!({"kind": "semantic", "text": text}));
+                    again["deduplicated"] == json!(true)
+                }
+            };
+            assert!(found, "round {round}: {tool} of `{text}` was acknowledged and is gone");
+        }
+    }
+    assert!(acknowledged > 50, "{acknowledged}: the kills came too early to say anything");
+}

@@ -16,7 +16,7 @@ pub(in crate::sqlite) fn label(database: &Path, real: &Path, shared: bool) -> Op
     let mut label = database.file_name()?.to_os_string();
     if shared {
         let digest = Sha256::digest(real.as_os_str().as_encoded_bytes());
-        let digits: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let digits = crate::render::hex(digest.get(..6).unwrap_or_default());
         label.push(format!(".{digits}"));
     }
     Some(label)

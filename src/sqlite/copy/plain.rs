@@ -99,5 +99,5 @@ fn digest(path: &Path) -> std::io::Result<String> {
         }
         hasher.update(buffer.get(..count).unwrap_or_default());
     }
-    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(crate::render::hex(&hasher.finalize()))
 }
