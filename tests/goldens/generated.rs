@@ -1920,7 +1920,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "a200aac63faa98da18cfec7522f7068192a00bef5df6621ed81e16dd08587ab3";
+pub const MANIFEST_SHA256: &str = "a123ae60026814c0437ca508def00479b816ffb01d4be8c22ff1d6f45bbede48";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
 pub const POLICY_SHA256: &str = "0f382b7f8be4222e25bfb803324fd737f015eb56f355e8546f1e06e9b356fce8";

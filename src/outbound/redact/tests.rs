@@ -93,12 +93,10 @@ fn what_looks_like_an_escape_and_is_the_secret_s_own_is_found() {
     let redactor = Redactor::new(&[secret]).unwrap();
     let mut url = url::Url::parse("https://h.example/").unwrap();
     url.set_query(Some(secret));
-    url.set_path(secret);
     let rows = [
         secret.to_owned(),
         // The URL standard leaves `%`; PHP can be told to leave entities.
         url.query().unwrap().to_owned(),
-        url.path()[1..].to_owned(),
         "ab%41cd/ž&quot;&amp;\\u0041&lt;x".to_owned(),
         serde_json::to_string(secret).unwrap().trim_matches('"').to_owned(),
         utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string(),
