@@ -22,7 +22,7 @@ use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
 use crate::error::{ErrorCode, ToolError};
 use crate::outbound::Outbound;
-use crate::outcome::{CallContext, Caller, Outcome};
+use crate::outcome::{CallContext, Caller, Outcome, Standing};
 use crate::spec::model::ErrorStyle;
 use crate::state::catalog::{Group, Kind, Primitive, choose};
 use crate::state::clock::Clock;
@@ -86,6 +86,8 @@ pub struct Call<'a> {
     pub caller: Caller,
     /// Cancelled when the client no longer wants the answer.
     pub cancel: CancellationToken,
+    /// The place that it runs at.
+    place: Option<Arc<dyn Standing>>,
     notes: Mutex<Map<String, Value>>,
 }
 
@@ -104,6 +106,23 @@ impl Call<'_> {
     /// Notes an argument that matters for the log. Never a value that is kept, and never a secret.
     pub fn note(&self, name: &str, value: impl Into<Value>) {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), value.into());
+    }
+
+    /// Waits, without a place among the calls that run at once, until the call is cancelled at the latest.
+    pub async fn wait(&self, waiting: impl Future<Output = ()> + Send) {
+        let wait = async {
+            if let Some(place) = &self.place {
+                place.leave();
+            }
+            waiting.await;
+            if let Some(place) = &self.place {
+                place.back().await;
+            }
+        };
+        tokio::select! {
+            () = wait => {}
+            () = self.cancel.cancelled() => {}
+        }
     }
 
     /// The time, in milliseconds since 1970.
@@ -128,8 +147,8 @@ impl GroupServer {
         context: CallContext,
     ) -> Option<Outcome> {
         let began = Instant::now();
-        let call =
-            Call { server: self, caller: context.caller, cancel: context.cancel, notes: Mutex::default() };
+        let CallContext { caller, cancel, place, .. } = context;
+        let call = Call { server: self, caller, cancel, place, notes: Mutex::default() };
         let Some(active) = self.surface.tool(tool) else {
             let unknown = ToolError::arguments("unknown tool");
             self.record(&call, tool, began, Some(&unknown));

@@ -56,6 +56,7 @@ pub(crate) fn terms() -> Terms {
         tool: "db_exec".to_owned(),
         others: Default::default(),
         cancel: Default::default(),
+        owner: Default::default(),
     }
 }
 

@@ -205,6 +205,7 @@ async fn judged<G: Groups>(State(groups): State<Arc<G>>, request: Request, next:
     match admitted(&*groups, &parts).await {
         Ok(admitted) => {
             if let Some(admitted) = admitted {
+                parts.extensions.insert(admitted.caller.clone());
                 parts.extensions.insert(admitted);
             }
             next.run(Request::from_parts(parts, body)).await
@@ -244,7 +245,6 @@ async fn handed_over<G: Groups>(
     let Some(admitted) = request.extensions_mut().remove::<Admitted<G::Service>>() else {
         return Turned::NoSuch.answer("");
     };
-    request.extensions_mut().insert(admitted.caller.clone());
     match mounts.endpoint(admitted) {
         Ok(endpoint) => endpoint.handle(request).await.map(Body::new),
         Err(error) => {

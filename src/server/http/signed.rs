@@ -7,6 +7,7 @@
 use super::body::{self, Unread};
 use super::groups::Groups;
 use super::load::busy;
+use crate::shares::Owner;
 use super::router::Bounds;
 use crate::error::{ErrorCode, ToolError};
 use crate::state::blobs::MOST_WRITTEN;
@@ -36,6 +37,8 @@ pub struct Signed {
     pub grant: Grant,
     /// Where the object is.
     pub objects: Arc<dyn Objects>,
+    /// In whose share of what goes on at once.
+    pub owner: Owner,
 }
 
 /// Why a URL opens nothing.
@@ -59,10 +62,7 @@ struct Route<G> {
 pub(super) fn routes<G: Groups>(groups: Arc<G>, bounds: &Bounds) -> Router {
     let state = Arc::new(Route { groups, bounds: bounds.clone() });
     let both = get(read::<G>).put(write::<G>);
-    super::router::loaded(
-        Router::new().route(&format!("{PATH}/{{primitive}}"), both).with_state(state),
-        bounds,
-    )
+    Router::new().route(&format!("{PATH}/{{primitive}}"), both).with_state(state)
 }
 
 async fn read<G: Groups>(
@@ -73,10 +73,11 @@ async fn read<G: Groups>(
     headers: HeaderMap,
 ) -> Response {
     let signed = route.groups.signed(&primitive, &query.unwrap_or_default(), false).await;
-    let Signed { grant, objects } = match signed {
+    let Signed { grant, objects, owner } = match signed {
         Ok(signed) => signed,
         Err(unsigned) => return refused(unsigned),
     };
+    let Some(_place) = route.bounds.load.place(&owner) else { return guarded(busy()) };
     let head = match objects.head(grant.key.clone()).await {
         Ok(Some(head)) => head,
         Ok(None) => {
@@ -123,10 +124,11 @@ async fn write<G: Groups>(
     request: Request,
 ) -> Response {
     let signed = route.groups.signed(&primitive, &query.unwrap_or_default(), true).await;
-    let Signed { grant, objects } = match signed {
+    let Signed { grant, objects, owner } = match signed {
         Ok(signed) => signed,
         Err(unsigned) => return refused(unsigned),
     };
+    let Some(_place) = route.bounds.load.place(&owner) else { return guarded(busy()) };
     let (parts, body) = request.into_parts();
     let given = text(&parts.headers, CONTENT_TYPE);
     let content_type = match (&grant.content_type, given) {
@@ -146,7 +148,7 @@ async fn write<G: Groups>(
     }
     let most =
         grant.max_size.and_then(|most| usize::try_from(most).ok()).unwrap_or(MOST_WRITTEN).min(MOST_WRITTEN);
-    let bytes = match body::collected(&route.bounds.room, &parts.headers, body, most).await {
+    let bytes = match body::collected(&route.bounds.room, &owner, &parts.headers, body, most).await {
         Ok(bytes) => bytes,
         Err(Unread::TooLong) => {
             let words = format!("this URL takes at most {most} bytes\n");
