@@ -171,7 +171,9 @@ mod tests {
     #[test]
     fn whoever_is_alone_gets_half_and_there_is_room_for_the_next() {
         // places, of one caller, of a second caller of the group, of a caller of another group
-        for (places, first, second, other) in [(8, 4, 2, 1), (64, 32, 11, 11), (256, 128, 43, 43), (16, 8, 3, 3)] {
+        for (places, first, second, other) in
+            [(8, 4, 2, 1), (64, 32, 11, 11), (256, 128, 43, 43), (16, 8, 3, 3)]
+        {
             let shares = Shares::new(places);
             let one = all(&shares, &Owner::new("team", "a"));
             let two = all(&shares, &Owner::new("team", "b"));

@@ -35,7 +35,6 @@ use crate::error::{ErrorCode, ToolError};
 use crate::generated::PolicyId;
 use crate::outcome::ProgressReporter;
 use crate::policy_file::PolicyFile;
-use crate::shares::Owner;
 use crate::spec::model::Format;
 use crate::sqlite::fault::Fault;
 use crate::sqlite::identity::Opened;
@@ -386,7 +385,8 @@ impl<'a> Call<'a> {
     }
 
     fn terms(&self) -> Terms {
-        Terms { policy: self.policy.id(), timeout: self.timeout(), cancel: self.cancel.clone(), owner: Owner::default() }
+        let (cancel, owner) = (self.cancel.clone(), Default::default());
+        Terms { policy: self.policy.id(), timeout: self.timeout(), cancel, owner }
     }
 
     fn notes(&self) -> std::sync::MutexGuard<'_, Notes> {

@@ -17,6 +17,7 @@ pub mod signing;
 pub mod storage;
 pub mod vault;
 mod vault_request;
+mod whereabouts;
 
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
@@ -36,6 +37,7 @@ use serde_json::{Map, Value};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
+use whereabouts::Whereabouts;
 
 // The generated dispatch: from a tool to its handler.
 include!(concat!(env!("OUT_DIR"), "/dispatch_group.rs"));
@@ -56,6 +58,7 @@ pub struct GroupServer {
     words: SurfaceSettings,
     session: String,
     audit_log: Option<Arc<AuditLog>>,
+    whereabouts: Arc<Whereabouts>,
 }
 
 /// What a handler gives back.
@@ -168,6 +171,7 @@ impl GroupServer {
             (Err(error), _) => Err(error),
         };
         self.record(&call, tool, began, result.as_ref().err());
+        let result = result.map_err(|error| self.whereabouts.left_out_of(error));
         Some(outcome(result, self.surface.profile().errors))
     }
 
@@ -176,16 +180,22 @@ impl GroupServer {
         let Some(log) = &self.audit_log else { return };
         let mut detail = call.notes.lock().unwrap_or_else(PoisonError::into_inner).clone();
         detail.insert("group".to_owned(), self.group.name.as_str().into());
-        log.write(&AuditRow {
-            ts: timestamp(jiff::Timestamp::now()),
-            session: self.session.clone(),
-            tool: crate::render::one_line(tool, 100),
-            ok: error.is_none(),
-            error: error.map(|error| format!("{} ({})", error.message, error.code.as_str())),
-            duration_ms: i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX),
-            detail: Some(Value::Object(detail).to_string()),
-            ..AuditRow::default()
-        });
+        let error = error.map(|error| format!("{} ({})", error.message, error.code.as_str()));
+        log.write(&audit_row(&self.session, tool, began, error, &Value::Object(detail)));
+    }
+}
+
+/// One line of the log in a file.
+fn audit_row(session: &str, tool: &str, began: Instant, error: Option<String>, detail: &Value) -> AuditRow {
+    AuditRow {
+        ts: timestamp(jiff::Timestamp::now()),
+        session: session.to_owned(),
+        tool: crate::render::one_line(tool, 100),
+        ok: error.is_none(),
+        error,
+        duration_ms: i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX),
+        detail: Some(detail.to_string()),
+        ..AuditRow::default()
     }
 }
 

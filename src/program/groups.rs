@@ -17,6 +17,7 @@ use crate::state::keys::{self, Key, Scope};
 use crate::state::signing::{ANYBODY, Claimed, Method};
 use constant_time_eq::constant_time_eq_32;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The groups that are served.
 pub struct ServedGroups {
@@ -225,7 +226,11 @@ impl GroupsOverHttp for ServedGroups {
         let objects = self.groups.store().objects(&found).await.map_err(later)?;
         // Whoever uses a URL of a key's takes from that key's share.
         let owner = Owner::new(&found.group, &grant.by);
-        Ok(Signed { grant, objects, owner })
+        Ok(Signed { grant, objects, primitive: found, owner })
+    }
+
+    async fn note_signed(&self, signed: &Signed, method: &http::Method, status: u16, began: Instant) {
+        self.groups.note_signed(&signed.grant, &signed.primitive, method, status, began).await;
     }
 
     fn issuer(&self) -> Option<&str> {

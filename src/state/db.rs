@@ -91,6 +91,19 @@ pub fn check_branch(name: &str) -> Outcome<()> {
     super::catalog::check_name("branch", name)
 }
 
+/// A branch to promote or to discard.
+///
+/// # Errors
+/// `INVALID_ARGUMENTS` for main.
+pub fn check_no_main(name: &str) -> Outcome<()> {
+    if name == MAIN {
+        return Err(ToolError::arguments(
+            "`branch` must be a branch, and main is none: branches take its place or are discarded; list shows them",
+        ));
+    }
+    Ok(())
+}
+
 /// A db primitive: main, and branches of it. No branch stands for main.
 #[async_trait]
 pub trait Db: Send + Sync {

@@ -31,6 +31,10 @@ pub const READERS: usize = 2;
 /// How long a job reads before another worker is got ready for the next one.
 const LONG_READ: Duration = Duration::from_millis(50);
 
+/// How long more than its own time a job waits for its turn where others' jobs may be ahead, so that it still gets it
+/// behind one that runs until it is stopped.
+const ONE_AHEAD: Duration = Duration::from_secs(2);
+
 /// How long the kernel may take to end workers that were killed.
 const KILL_WAIT: Duration = Duration::from_millis(100);
 
@@ -72,6 +76,8 @@ pub struct Pool {
     places: Semaphore,
     /// Jobs that run at once, over all databases that share a yard; none for one database alone.
     room: Option<Shares>,
+    /// How long more than its own time a job waits for its turn, where there is a room.
+    patience: Duration,
     idle: StdMutex<Vec<Worker>>,
     writer: Mutex<Option<Worker>>,
     pub(super) closing: CancellationToken,
@@ -85,6 +91,7 @@ pub struct Yard {
     pub busy_timeout: Duration,
     narrowing: Narrowing,
     room: Shares,
+    patience: Duration,
     pub(super) nursery: Arc<Nursery>,
 }
 
@@ -93,7 +100,7 @@ impl Yard {
     #[must_use]
     pub fn new(jobs: usize, busy_timeout: Duration, narrowing: Narrowing, program: Option<PathBuf>) -> Self {
         let (room, nursery) = (Shares::new(jobs), Arc::new(Nursery::of(program)));
-        Self { busy_timeout, narrowing, room, nursery }
+        Self { busy_timeout, narrowing, room, patience: ONE_AHEAD, nursery }
     }
 
     /// The workers of one more database, in which nothing is the server's.
@@ -102,6 +109,7 @@ impl Yard {
         let pool = Pool {
             has_own_tables: false,
             room: Some(self.room.clone()),
+            patience: self.patience,
             nursery: Arc::clone(&self.nursery),
             ..Pool::new(path, self.busy_timeout, false)
         };
@@ -115,8 +123,8 @@ impl Yard {
 pub struct Terms {
     /// The policy's id.
     pub policy: &'static str,
-    /// How long it may run, from the moment a worker takes it; where databases share a yard, also how long it may wait
-    /// for that moment.
+    /// How long it may run, from the moment a worker takes it. Where databases share a yard, it waits for that moment as
+    /// long, and [`ONE_AHEAD`] more.
     pub timeout: Duration,
     /// Cancelled when the client no longer wants it.
     pub cancel: CancellationToken,
@@ -137,6 +145,7 @@ impl Pool {
             numbers: AtomicU64::new(1),
             places: Semaphore::new(READERS),
             room: None,
+            patience: Duration::ZERO,
             idle: StdMutex::default(),
             writer: Mutex::new(None),
             closing: CancellationToken::new(),
@@ -162,7 +171,9 @@ impl Pool {
             () = terms.cancel.cancelled() => Err(Fault::Stopped(Stop::Cancelled).into()),
             () = self.closing.cancelled() => Err(Fault::Stopped(Stop::Cancelled).into()),
             admitted = admitted => Ok(admitted),
-            () = sleep(terms.timeout), if self.room.is_some() => Err(JobError::Fault(no_room(terms.timeout))),
+            () = sleep(terms.timeout + self.patience), if self.room.is_some() => {
+                Err(no_room(terms.timeout + self.patience).into())
+            }
         }
     }
 
@@ -375,7 +386,8 @@ mod tests {
     async fn a_job_that_gets_no_room_in_time_is_told_so_and_starts_no_worker() {
         // A worker that cannot be started would be another error.
         let program = Some(PathBuf::from("/nowhere"));
-        let yard = Yard::new(1, Duration::ZERO, Narrowing::default(), program);
+        let yard =
+            Yard { patience: Duration::ZERO, ..Yard::new(1, Duration::ZERO, Narrowing::default(), program) };
         let held = yard.room.try_take(&Owner::default(), 1);
         let pool = yard.pool(PathBuf::from("/nowhere/a.db"));
         let (timeout, cancel) = (Duration::from_millis(20), CancellationToken::new());

@@ -25,7 +25,12 @@ fn hall() -> (Hall, String, String) {
 }
 
 /// Sends calls and does not wait for their answers. They go on for as long as their connections are kept.
-fn begun(hall: &Hall, group: &str, key: &str, calls: impl Iterator<Item = (&'static str, Value)>) -> Vec<TcpStream> {
+fn begun(
+    hall: &Hall,
+    group: &str,
+    key: &str,
+    calls: impl Iterator<Item = (&'static str, Value)>,
+) -> Vec<TcpStream> {
     let started = calls.map(|(tool, arguments)| {
         let params = json!({"name": tool, "arguments": arguments});
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();

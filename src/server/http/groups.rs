@@ -17,6 +17,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::HeaderValue;
+use axum::http::Method;
 use axum::http::StatusCode;
 use axum::http::header::{HOST, WWW_AUTHENTICATE};
 use axum::http::request::Parts;
@@ -25,6 +26,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Services by name, and who may use them.
@@ -61,6 +63,15 @@ pub trait Groups: Send + Sync + 'static {
         query: &str,
         writes: bool,
     ) -> impl Future<Output = Result<Signed, Unsigned>> + Send;
+
+    /// Notes for the log what was asked for by a URL that holds, and the status of the answer.
+    fn note_signed(
+        &self,
+        signed: &Signed,
+        method: &Method,
+        status: u16,
+        began: Instant,
+    ) -> impl Future<Output = ()> + Send;
 
     /// The issuer of tokens, where there is one.
     fn issuer(&self) -> Option<&str>;
