@@ -245,7 +245,7 @@ impl GroupsOverHttp for ServedGroups {
         matches!(who, Who::Anybody | Who::Operator)
     }
 
-    async fn shutdown(&self) {
+    async fn shutdown(&self, _deadline: Instant) {
         self.groups.store().close().await;
     }
 }

@@ -39,7 +39,7 @@ mod whole;
 mod writer;
 
 pub use lines::MAX_LINE_BYTES;
-pub use serve::{ANSWERS_AFTER_END, Ending, SHUTDOWN_TIME, serve, serve_stdio};
+pub use serve::{ANSWERS_AFTER_END, Ending, serve, serve_stdio, shut_down};
 pub use undelivered::NothingOfGoneClients;
 
 use crate::confirm::PATIENCE;
@@ -47,7 +47,7 @@ use crate::outcome::{
     CallContext, CompletionOf, Completions, Offers, Outcome, RequestError, ResourcePage, ResourceText,
 };
 use serde_json::{Map, Value};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// What the protocol serves.
@@ -135,6 +135,6 @@ pub trait Service: Send + Sync + 'static {
     }
 
     /// Ends what still runs and writes what is still queued. Called once, after the last call's token
-    /// was cancelled; whatever is left after [`SHUTDOWN_TIME`] is abandoned.
-    fn shutdown(&self) -> impl Future<Output = ()> + Send;
+    /// was cancelled; whatever is left at the deadline is abandoned.
+    fn shutdown(&self, deadline: Instant) -> impl Future<Output = ()> + Send;
 }

@@ -83,7 +83,7 @@ pub trait Groups: Send + Sync + 'static {
     fn oversees(&self, who: &Self::Who) -> bool;
 
     /// Ends what still runs and closes everything, as [`Service::shutdown`]. Those of the services are not called.
-    fn shutdown(&self) -> impl Future<Output = ()> + Send;
+    fn shutdown(&self, deadline: Instant) -> impl Future<Output = ()> + Send;
 }
 
 /// What is asked for.
@@ -188,7 +188,7 @@ pub async fn serve_groups<G: Groups>(
     let all = judged.merge(signed::routes(Arc::clone(&groups), &bounds));
     let all = all.merge(router::loaded(resource::routes(&groups), &bounds));
     let app = router::front(all, settings, &shared);
-    Ok(until_stopped(listening, app, &shared, &streams, stop, groups.shutdown()).await)
+    Ok(until_stopped(listening, app, &shared, &streams, stop, |deadline| groups.shutdown(deadline)).await)
 }
 
 /// Endpoints that have been asked for, by the id of their service.
