@@ -193,7 +193,7 @@ impl Service for Fixtures {
         Ok(Completions { total: values.len(), values })
     }
 
-    async fn shutdown(&self) {}
+    async fn shutdown(&self, _: std::time::Instant) {}
 }
 
 /// What a person said, whatever it was; the question where nobody was asked yet.

@@ -35,8 +35,8 @@ use tokio::sync::Notify;
 
 /// How long calls that were stopped may take to write their row, at the end.
 const LAST_CALLS: Duration = Duration::from_millis(150);
-/// How long the last rows may take to be written.
-const LAST_ROWS: Duration = Duration::from_millis(220);
+/// How long rows that could not be written may take to be said on stderr.
+const REPORTING: Duration = Duration::from_millis(30);
 
 /// The running server.
 pub struct App {
@@ -168,8 +168,8 @@ impl App {
         result
     }
 
-    /// Stops what runs, kills the workers and writes what is gathered; takes less than 400 ms.
-    pub async fn shutdown(&self) {
+    /// Stops what runs, kills the workers and writes what is gathered, all by the deadline.
+    pub async fn shutdown(&self, deadline: Instant) {
         self.core.pool.close().await;
         let calls_done = async {
             while self.running.load(Ordering::Acquire) > 0 {
@@ -183,7 +183,7 @@ impl App {
             reader.close();
         }
         if let Some(store) = &self.core.store {
-            store.shutdown(Instant::now() + LAST_ROWS).await;
+            store.shutdown(deadline.checked_sub(REPORTING).unwrap_or(deadline)).await;
         }
     }
 

@@ -23,7 +23,7 @@ use crate::policy_file::{self, report};
 use crate::primitives::GroupServer;
 use crate::primitives::access;
 use crate::primitives::groups::Groups;
-use crate::server::SHUTDOWN_TIME;
+use crate::server::shut_down;
 use crate::spec::model::ProfileSpec;
 use crate::sqlite::restore::{self, Listing, Restored, Shown, SnapshotEntry};
 use crate::sqlite::weigh::Weigher;
@@ -36,7 +36,7 @@ use crate::surface::{Surface, built_in_manifest};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// How long `indelible verify` may take: a day, which is to say as long as it takes.
@@ -159,7 +159,7 @@ impl Program for Indelible {
         let app = self.open_database(settings).await?;
         let input = RestoreInput { name: name.to_owned(), reason: reason.to_owned() };
         let restored = app.restore(input, context).await;
-        let _ = tokio::time::timeout(SHUTDOWN_TIME, app.shutdown()).await;
+        shut_down(Instant::now(), |deadline| app.shutdown(deadline)).await;
         restored.map_err(|error| StartError::failure(error.message))
     }
 

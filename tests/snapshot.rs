@@ -7,7 +7,7 @@ use indelible::sqlite::copy::{
     CopyMethod, SnapshotDone, SnapshotKind, SnapshotRequest, default_folder, snapshot, sweep,
 };
 use rusqlite::Connection;
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -214,4 +214,53 @@ fn a_linked_database_is_copied_with_what_its_wal_holds() {
     let done = take(&link).unwrap();
     assert_eq!(done.path.file_name().unwrap(), "link.db.20261130T090102.123Z.auto.db");
     assert_eq!(count(&done.path), 2001);
+}
+
+#[test]
+fn a_copy_has_the_holes_of_its_original_and_every_byte_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("memory.db");
+    let source = Connection::open(&path).unwrap();
+    // Of a page that is part of a long value, only the first bytes are not zero.
+    source
+        .execute_batch("PRAGMA page_size=65536; CREATE TABLE large(v); INSERT INTO large VALUES (zeroblob(20000000)); CREATE TABLE last AS SELECT 1")
+        .unwrap();
+    drop(source);
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let file = std::fs::File::create(&path).unwrap();
+    file.set_len(bytes.len() as u64).unwrap();
+    for (number, block) in
+        bytes.chunks(4096).enumerate().filter(|(_, block)| block.iter().any(|byte| *byte != 0))
+    {
+        file.write_all_at(block, number as u64 * 4096).unwrap();
+    }
+    file.sync_all().unwrap();
+    let done = take(&path).unwrap();
+    assert_eq!((done.method, done.bytes), (CopyMethod::File, bytes.len() as u64));
+    assert!(std::fs::read(&done.path).unwrap() == bytes);
+    let stored = |path: &Path| std::fs::metadata(path).unwrap().blocks() * 512;
+    let (original, copy) = (stored(&path), stored(&done.path));
+    assert!(copy <= original + original / 4, "{copy} bytes of {original}");
+}
+
+#[test]
+fn pages_that_were_never_written_are_not_copied_one_by_one() {
+    let (_folder, path, source) = database("memory.db", "DELETE");
+    // Half a GiB, says the header; the rest of it is as SQLite leaves it when it takes a wrong number for a page's.
+    let pages: u32 = 1 << 17;
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    file.write_all_at(&pages.to_be_bytes(), 28).unwrap();
+    file.set_len(u64::from(pages) * 4096).unwrap();
+    let mut damaged = take(&path).unwrap_err();
+    assert!(damaged.message.contains("failed its check"), "{damaged:?}");
+    // With a writer in the way it would be SQLite that copies.
+    let writer = Connection::open(&path).unwrap();
+    writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+    damaged = take(&path).unwrap_err();
+    assert_eq!(damaged.code, ErrorCode::SnapshotFailed);
+    let words = ["is 536870912 bytes long, and ", " of them are all that is in it", "sqlite3 .recover"];
+    assert!(words.iter().all(|words| damaged.message.contains(words)), "{damaged:?}");
+    assert_eq!(names(&default_folder(&path)), Vec::<String>::new());
+    drop(source);
 }

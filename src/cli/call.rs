@@ -8,10 +8,11 @@ use super::{Program, output, runtime};
 use crate::config::Settings;
 use crate::error::{EXIT_FAILURE, EXIT_OK, StartError};
 use crate::outcome::CallContext;
-use crate::server::{SHUTDOWN_TIME, Service};
+use crate::server::{Service, shut_down};
 use serde_json::{Map, Value};
 use std::io::Read;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Prints the tool's text, and returns exit status 1 when it is an error's.
 pub(super) fn call<P: Program>(
@@ -27,7 +28,7 @@ pub(super) fn call<P: Program>(
         let asks = Arc::new(Terminal { stop: stop.clone() });
         let context = CallContext { cancel: stop, confirm: Some(asks), ..CallContext::default() };
         let outcome = service.call(tool.to_owned(), Some(arguments), context).await;
-        let _ = tokio::time::timeout(SHUTDOWN_TIME, service.shutdown()).await;
+        shut_down(Instant::now(), |deadline| service.shutdown(deadline)).await;
         let outcome = outcome.ok_or_else(|| unknown(tool, &service.descriptors()))?;
         output::print(&outcome.text)?;
         Ok(if outcome.error.is_some() { EXIT_FAILURE } else { EXIT_OK })

@@ -7,10 +7,6 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// SIGXFSZ (signal(7)).
-#[cfg(target_os = "linux")]
-const FILE_SIZE_LIMIT: i32 = 25;
-
 /// Runs to the end of the future and leaves threads that are blocked in a read behind.
 pub(super) fn run<T>(work: impl Future<Output = Result<T, StartError>>) -> Result<T, StartError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -52,10 +48,6 @@ pub(super) fn signals(reloads: bool) -> Result<Signals, StartError> {
             }
         });
     }
-    // A file that reaches `ulimit -f` is an error of the write, like a full disk, and not the end of the server.
-    #[cfg(target_os = "linux")]
-    let _ = signal(SignalKind::from_raw(FILE_SIZE_LIMIT))
-        .map_err(|error| StartError::failure(format!("cannot wait for signals: {error}")))?;
     Ok(asked)
 }
 

@@ -18,6 +18,7 @@ use elsewhere as system;
 use unix as system;
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+use std::ops::Range;
 use std::path::Path;
 
 /// Makes folders with this mode, before the process's mask. Elsewhere they are as private as the folder around them.
@@ -102,6 +103,21 @@ pub fn rename_to_new(from: &Path, to: &Path) -> std::io::Result<()> {
 #[must_use]
 pub fn room_in(folder: &Path) -> Option<u64> {
     system::room_in(folder)
+}
+
+/// Where in the first `length` bytes of a file something is written, in order; between them are holes, which read as zeros.
+/// Elsewhere, and on file systems that have no holes or do not tell them, that is all of it. It moves the file's position.
+///
+/// # Errors
+/// The system's.
+pub fn data_within(file: &File, length: u64) -> std::io::Result<Vec<Range<u64>>> {
+    system::data_within(file, length)
+}
+
+/// How many bytes of a file take room on the disk. Elsewhere: its length.
+#[must_use]
+pub fn stored(found: &Metadata) -> u64 {
+    system::stored(found)
 }
 
 /// Makes the names in a folder last. Elsewhere, and on file systems that have no such thing, the system does it by itself.

@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -83,6 +84,34 @@ pub(super) fn room_in(folder: &Path) -> Option<u64> {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn room_in(_folder: &Path) -> Option<u64> {
     None
+}
+
+pub(super) fn data_within(file: &File, length: u64) -> io::Result<Vec<Range<u64>>> {
+    use rustix::fs::{SeekFrom, seek};
+    let (mut parts, mut at) = (Vec::new(), 0);
+    while at < length {
+        let start = match seek(file, SeekFrom::Data(at)) {
+            Ok(start) => start,
+            // Nothing but a hole up to the end (lseek(2)).
+            Err(Errno::NXIO) => break,
+            // A file system that knows none.
+            Err(Errno::INVAL | Errno::NOTSUP) if parts.is_empty() => {
+                return Ok(std::iter::once(0..length).collect());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if start >= length {
+            break;
+        }
+        at = seek(file, SeekFrom::Hole(start))?.min(length);
+        parts.push(start..at);
+    }
+    Ok(parts)
+}
+
+pub(super) fn stored(found: &Metadata) -> u64 {
+    // In units of 512 bytes, whatever the file system's (stat(3type)).
+    found.blocks().saturating_mul(512)
 }
 
 pub(super) fn sync_names(folder: &Path) -> io::Result<()> {

@@ -16,6 +16,7 @@ use crate::state::keys::{self, Key, Scope};
 use crate::state::signing::{ANYBODY, Claimed, Method};
 use constant_time_eq::constant_time_eq_32;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The groups that are served.
 pub struct ServedGroups {
@@ -236,7 +237,7 @@ impl GroupsOverHttp for ServedGroups {
         matches!(who, Who::Anybody | Who::Operator)
     }
 
-    async fn shutdown(&self) {
+    async fn shutdown(&self, _deadline: Instant) {
         self.groups.store().close().await;
     }
 }

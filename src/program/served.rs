@@ -10,6 +10,7 @@ use crate::server::Service;
 use crate::surface::Surface;
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::watch;
 
 /// A database, or a group of primitives.
@@ -159,9 +160,9 @@ impl Service for Served {
         }
     }
 
-    async fn shutdown(&self) {
+    async fn shutdown(&self, deadline: Instant) {
         match self {
-            Self::Database(app) => app.shutdown().await,
+            Self::Database(app) => app.shutdown(deadline).await,
             Self::Group(group) => group.store.close().await,
         }
     }

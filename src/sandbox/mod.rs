@@ -57,6 +57,12 @@ pub fn close_inherited() {
     system::close_inherited();
 }
 
+/// From now on a file that reaches `ulimit -f` is an error of the write, as a full disk is, and not the end of this process
+/// or of one that it starts. Elsewhere there is no such limit, or it stays the end.
+pub fn survive_file_size_limits() {
+    system::survive_file_size_limits();
+}
+
 /// Ends this process when the thread that started it ends, also by SIGKILL, where the system can do that. Elsewhere
 /// the process ends when it next looks at its closed stdin.
 pub fn die_with_the_parent() {

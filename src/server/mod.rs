@@ -36,14 +36,14 @@ mod turns;
 mod writer;
 
 pub use lines::MAX_LINE_BYTES;
-pub use serve::{ANSWERS_AFTER_END, Ending, SHUTDOWN_TIME, serve, serve_stdio};
+pub use serve::{ANSWERS_AFTER_END, Ending, serve, serve_stdio, shut_down};
 
 use crate::confirm::PATIENCE;
 use crate::outcome::{
     CallContext, CompletionOf, Completions, Offers, Outcome, RequestError, ResourcePage, ResourceText,
 };
 use serde_json::{Map, Value};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// What the protocol serves.
@@ -131,6 +131,6 @@ pub trait Service: Send + Sync + 'static {
     }
 
     /// Ends what still runs and writes what is still queued. Called once, after the last call's token
-    /// was cancelled; whatever is left after [`SHUTDOWN_TIME`] is abandoned.
-    fn shutdown(&self) -> impl Future<Output = ()> + Send;
+    /// was cancelled; whatever is left at the deadline is abandoned.
+    fn shutdown(&self, deadline: Instant) -> impl Future<Output = ()> + Send;
 }

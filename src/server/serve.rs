@@ -14,16 +14,20 @@ use super::writer::Writer;
 use crate::error::StartError;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 /// How long answers to calls already received go out after the end of input.
 pub const ANSWERS_AFTER_END: Duration = Duration::from_millis(1500);
 
-/// How long [`Service::shutdown`] may take.
-pub const SHUTDOWN_TIME: Duration = Duration::from_millis(400);
+/// How long [`Service::shutdown`] may take at least, whatever has been spent on answers before.
+const SHUTDOWN_TIME: Duration = Duration::from_millis(400);
+
+/// When the shutdown is to be over, from the end of input or the signal on: clients kill a server that is there after two
+/// seconds. Where no answers were waited for, all of it is for a disk that is slow to sync the last rows.
+const ALL_OVER: Duration = Duration::from_millis(1900);
 
 /// How long the last lines may take to be written once the service is down.
 const LAST_WRITE: Duration = Duration::from_millis(50);
@@ -85,7 +89,7 @@ where
     let (writer, writing) = Writer::start(output, Arc::clone(&flight));
     let over = CancellationToken::new();
     let lines = Lines::new(input, MAX_LINE_BYTES);
-    let ends = transport::Ends { hung_up, input: input_over, all: over.clone() };
+    let ends = transport::Ends { hung_up, input: input_over.clone(), all: over.clone() };
     let transport = LineTransport::new(lines, writer.clone(), flight, ANSWERS_AFTER_END, ends);
     let talk = async {
         match guard.serve_with_ct(transport, running.clone()).await {
@@ -96,16 +100,30 @@ where
             Err(error) => tracing::error!(%error, "the handshake failed"),
         }
     };
+    let input_ended = OnceLock::new();
+    let noticing = async {
+        input_over.cancelled().await;
+        let _ = input_ended.set(Instant::now());
+        std::future::pending::<()>().await;
+    };
     // `over` comes before the library's own wait for handlers, which takes longer than a client waits.
     let ending = tokio::select! {
+        () = noticing => Ending::Closed,
         () = talk => Ending::Closed,
         () = over.cancelled() => Ending::Closed,
         () = stop.cancelled() => Ending::Stopped,
     };
     running.cancel();
-    if tokio::time::timeout(SHUTDOWN_TIME, service.shutdown()).await.is_err() {
-        tracing::warn!("the shutdown took too long and was abandoned");
-    }
+    let ended = input_ended.get().copied().unwrap_or_else(Instant::now);
+    shut_down(ended, |deadline| service.shutdown(deadline)).await;
     writer.close(writing, LAST_WRITE).await;
     Ok(ending)
+}
+
+/// Shuts a service down whose input ended, or which was told to stop, at this moment.
+pub async fn shut_down<F: Future<Output = ()>>(ended: Instant, shutdown: impl FnOnce(Instant) -> F) {
+    let deadline = (ended + ALL_OVER).max(Instant::now() + SHUTDOWN_TIME);
+    if tokio::time::timeout_at(deadline.into(), shutdown(deadline)).await.is_err() {
+        tracing::warn!("the shutdown took too long and was abandoned");
+    }
 }

@@ -160,7 +160,12 @@ pub fn sqlite_error(path: &Path, error: &rusqlite::Error) -> StartError {
             ),
             None => format!("cannot open the database `{shown}`: {}", os_reason(path)),
         },
-        Some(SqliteCode::DiskFull) => format!("the disk of the database `{shown}` is full"),
+        Some(SqliteCode::DiskFull) => {
+            format!("the disk of the database `{shown}` is full; free some space and start again")
+        }
+        Some(SqliteCode::SystemIoFailure) => format!(
+            "cannot open the database `{shown}`: {error}; see whether a limit on the size of files (`ulimit -f`) or a quota is reached, and raise it, or whether the disk reports an error"
+        ),
         _ => format!("cannot open the database `{shown}`: {error}"),
     };
     StartError::failure(message)

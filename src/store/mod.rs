@@ -45,6 +45,8 @@ const GATHER: Duration = Duration::from_millis(3);
 const BACKGROUND_WAIT: Duration = Duration::from_millis(50);
 /// The longest pause between two tries.
 const MAX_PAUSE: Duration = Duration::from_millis(250);
+/// How long the last rows wait for another process's lock.
+const LAST_WAIT: Duration = Duration::from_millis(165);
 
 /// What the store needs to know.
 #[derive(Clone, Debug)]
@@ -234,14 +236,19 @@ impl Store {
         answer.await.unwrap_or_else(|_| Err(thread_is_gone()))
     }
 
-    /// Writes what waits, closes the connection and stops, by `deadline`. Rows that cannot be written go to
-    /// stderr, a line each.
+    /// Writes what waits, closes the connection and stops, by `deadline`. Rows that cannot be written, or of which that is
+    /// not known by then, go to stderr, a line each.
     pub async fn shutdown(&self, deadline: Instant) {
         self.end_tasks();
         let left = || deadline.saturating_duration_since(Instant::now());
         let turn = tokio::time::timeout(left() / 2, Arc::clone(&self.shared.turn).lock_owned()).await;
         // Without the turn a worker still writes; the lock may yet come free while we wait for it.
-        self.shared.drain(true, turn.ok(), left() * 3 / 4).await;
+        let rows = self.shared.queue.rows();
+        // A lock of another process is not waited for as long as a disk that is at work.
+        let wait = LAST_WAIT.min(left() * 3 / 4);
+        if tokio::time::timeout(left(), self.shared.drain(true, turn.ok(), wait)).await.is_err() {
+            rows.iter().for_each(queue::report_doubtful);
+        }
         self.shared.queue.report_unwritten();
         let (closed, gone) = oneshot::channel();
         self.shared.writer.send(Message::Stop { closed: Some(closed) });

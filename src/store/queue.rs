@@ -127,6 +127,16 @@ impl Queue {
         self.lock().appends
     }
 
+    /// The audit rows that wait.
+    #[must_use]
+    pub fn rows(&self) -> Vec<AuditRow> {
+        let row = |job: &Job| match job {
+            Job::Audit(row) => Some(row.clone()),
+            Job::Append(_) => None,
+        };
+        self.lock().waiting.iter().filter_map(row).collect()
+    }
+
     /// Sends the audit rows that wait to stderr and forgets them.
     pub fn report_unwritten(&self) {
         for job in self.take() {
@@ -183,6 +193,12 @@ fn size(row: &AuditRow) -> usize {
 pub fn report(row: &AuditRow) {
     let json = serde_json::to_string(row).unwrap_or_else(|error| error.to_string());
     tracing::error!("not written to query_log: {json}");
+}
+
+/// A row whose commit was not over when the server had to end, the same way.
+pub fn report_doubtful(row: &AuditRow) {
+    let json = serde_json::to_string(row).unwrap_or_else(|error| error.to_string());
+    tracing::error!("perhaps not written to query_log, since the disk had not synced it in time: {json}");
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use super::clock::COMMIT_GRACE;
 use super::pool::{JobError, Pool, Yard};
 use super::protocol::{FromWorker, Order};
 use crate::error::{ErrorCode, ToolError};
+use crate::platform;
 use crate::sqlite::copy::{Copied, CopyRequest, SnapshotDone, SnapshotRequest};
 use crate::sqlite::diagnose::io_hint;
 use crate::sqlite::restore::{Listing, RestoreRequest, Restored, SnapshotEntry};
@@ -168,7 +169,9 @@ impl Yard {
 
 /// How long a process may take that copies the database and checks the copy.
 fn copy_time(path: &Path, busy_timeout: Duration) -> Duration {
-    let size = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+    // Not the length: a damaged file may be a billion times as long as what is in it.
+    let size =
+        |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len().min(platform::stored(&file)));
     let mut wal = path.to_path_buf().into_os_string();
     wal.push("-wal");
     let bytes = size(path).saturating_add(size(Path::new(&wal)));
@@ -186,8 +189,11 @@ mod tests {
         let path = folder.path().join("m.db");
         let time = |path: &PathBuf| Pool::new(path.clone(), Duration::from_secs(5), false).copy_time();
         assert_eq!(time(&path), Duration::from_secs(65));
-        std::fs::File::create(&path).unwrap().set_len(6 << 20).unwrap();
-        std::fs::File::create(folder.path().join("m.db-wal")).unwrap().set_len(4 << 20).unwrap();
+        std::fs::write(&path, vec![1; 6 << 20]).unwrap();
+        std::fs::write(folder.path().join("m.db-wal"), vec![1; 4 << 20]).unwrap();
+        assert_eq!(time(&path), Duration::from_secs(70));
+        // A hole is not copied, and so gives no time.
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
         assert_eq!(time(&path), Duration::from_secs(70));
     }
 }

@@ -256,3 +256,49 @@ fn what_shares_a_commit_is_done_once_whichever_of_its_syncs_fails() {
         assert_eq!(chain::fault(&chain::open(bench.path())), None, "{mode}");
     }
 }
+
+#[test]
+fn a_disk_that_is_slow_to_sync_has_the_last_rows_before_the_server_ends() {
+    if !is_allowed() {
+        return;
+    }
+    // Four or five syncs for a commit in rollback mode, and again when the connection closes.
+    for (mode, held_ms) in [("WAL", 150), ("DELETE", 100)] {
+        let bench = Bench::with(&format!("PRAGMA journal_mode = {mode}"));
+        let sabotage = Sabotage::of(Kind::Sync, 0);
+        let mut session = Session::start(bench.path(), &[], Some(sabotage.clone()));
+        session.call("read_query", json!({"query": "SELECT 1 AS one"})).ok();
+        sabotage.held_ms.store(held_ms, Ordering::Relaxed);
+        sabotage.begin(1, false);
+        session.call("read_query", json!({"query": "SELECT 2 AS two"})).ok();
+        let closed = std::time::Instant::now();
+        let (_, status, stderr) = session.end();
+        assert_eq!(status, 0, "{mode}: {stderr}");
+        assert!(closed.elapsed() < std::time::Duration::from_secs(2), "{mode}: {:?}", closed.elapsed());
+        assert!(!stderr.contains("WARN") && !stderr.contains("ERROR"), "{mode}: {stderr}");
+        let held = sabotage.failed.load(Ordering::Relaxed);
+        assert!(held >= 3, "{mode}: only {held} syncs were slow");
+        assert_eq!(bench.query("SELECT count(*) FROM query_log"), "2", "{mode}: {stderr}");
+        assert!(!bench.folder().join("memory.db-journal").exists(), "{mode}");
+    }
+}
+
+#[test]
+fn what_a_disk_has_not_synced_when_the_server_must_end_is_said_on_stderr() {
+    if !is_allowed() {
+        return;
+    }
+    let bench = Bench::with("PRAGMA journal_mode = DELETE");
+    let sabotage = Sabotage::of(Kind::Sync, 0);
+    let mut session = Session::start(bench.path(), &[], Some(sabotage.clone()));
+    session.call("read_query", json!({"query": "SELECT 1 AS one"})).ok();
+    sabotage.held_ms.store(900, Ordering::Relaxed);
+    sabotage.begin(1, false);
+    session.call("read_query", json!({"query": "SELECT 'the last' AS two"})).ok();
+    let (_, status, stderr) = session.end();
+    assert_eq!(status, 0, "{stderr}");
+    let rows = bench.query("SELECT count(*) FROM query_log WHERE query LIKE '%the last%'");
+    let said =
+        stderr.lines().filter(|line| line.contains("written to query_log") && line.contains("the last"));
+    assert!(rows == "1" || said.count() == 1, "{rows} rows: {stderr}");
+}

@@ -55,7 +55,7 @@ fn the_files_of_sqlite_s_own_corpus_cost_errors_and_neither_the_server_nor_a_byt
             "SELECT dbcontent FROM db ORDER BY dbid LIMIT 1 OFFSET ?1",
             wanted,
         );
-        let (mut served, mut failed) = (0, 0);
+        let (mut served, mut failed, mut answered, mut slowest) = (0, 0, 0, Default::default());
         for (number, file) in files.iter().enumerate() {
             let way = Way::ALL[number % 3];
             let bench = laid(file, None);
@@ -69,9 +69,11 @@ fn the_files_of_sqlite_s_own_corpus_cost_errors_and_neither_the_server_nor_a_byt
             }
             served += usize::from(ran.served);
             failed += ran.failed;
+            answered += ran.answered;
+            slowest = ran.slowest.max(slowest);
         }
         eprintln!(
-            "{:?}: {served} of {} files were served, with {failed} errors",
+            "{:?}: {served} of {} files were served, with {failed} errors in {answered} answers; the slowest: {slowest:?}",
             connection.path(),
             files.len()
         );

@@ -15,6 +15,7 @@
 mod corpus;
 mod damage;
 mod formats;
+mod long;
 mod schemas;
 
 #[path = "../support/mod.rs"]
@@ -22,6 +23,7 @@ mod support;
 
 use serde_json::{Value, json};
 use std::path::Path;
+use std::time::{Duration, Instant};
 use support::{Bench, Server};
 
 fn from_environment(name: &str) -> Option<u64> {
@@ -94,6 +96,8 @@ struct Ran {
     served: bool,
     answered: usize,
     failed: usize,
+    /// The call whose answer took longest.
+    slowest: (Duration, String),
 }
 
 /// Serves the file, asks everything, and holds what must hold whatever the file is: the server starts or says in one
@@ -110,7 +114,9 @@ fn survive(path: &Path, way: Way, tables: &[&str], told: &str) -> Ran {
     let mut ran = Ran { served: true, ..Ran::default() };
     for (tool, arguments) in way.calls(tables) {
         let asked = format!("{told}: {tool} {arguments}");
+        let began = Instant::now();
         let answer = client.call(tool, arguments);
+        ran.slowest = ran.slowest.max((began.elapsed(), asked.clone()));
         assert!(answer.code != "WORKER_LOST" && answer.code != "INTERNAL", "{asked}: {}", answer.text);
         ran.answered += 1;
         ran.failed += usize::from(answer.failed);

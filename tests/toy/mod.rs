@@ -11,7 +11,7 @@ use indelible::outcome::{
 use indelible::server::Service;
 use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// The service; it counts what happens to it.
@@ -185,7 +185,7 @@ impl Service for Toy {
         Ok(Completions { values: vec![format!("{from}/{argument}/{begun}")], total: 2 })
     }
 
-    async fn shutdown(&self) {
+    async fn shutdown(&self, _: Instant) {
         self.shutdowns.fetch_add(1, Ordering::SeqCst);
         tokio::time::sleep(Duration::from_millis(self.shutdown_ms)).await;
     }

@@ -39,3 +39,10 @@ pub(in crate::sandbox) fn close_inherited() {
     // A kernel without the call leaves them open, which is as it was.
     let _ = unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0_u32) };
 }
+
+/// SIGXFSZ is ignored, and by the programs that this one starts as well (execve(2) keeps that).
+#[expect(unsafe_code, reason = "no safe library ignores a signal; a handler would not reach the workers")]
+pub(in crate::sandbox) fn survive_file_size_limits() {
+    // SAFETY: nothing of this program is run by the signal, neither before nor after.
+    let _ = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}

@@ -9,7 +9,7 @@ mod seccomp;
 
 use super::{Confined, Reach};
 
-pub(super) use limits::{close_inherited, die_with_the_parent};
+pub(super) use limits::{close_inherited, die_with_the_parent, survive_file_size_limits};
 pub(super) use pages::give_back_code;
 
 pub(super) fn confine(reach: &Reach) -> Confined {

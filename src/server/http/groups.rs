@@ -25,6 +25,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Services by name, and who may use them.
@@ -72,7 +73,7 @@ pub trait Groups: Send + Sync + 'static {
     fn oversees(&self, who: &Self::Who) -> bool;
 
     /// Ends what still runs and closes everything, as [`Service::shutdown`]. Those of the services are not called.
-    fn shutdown(&self) -> impl Future<Output = ()> + Send;
+    fn shutdown(&self, deadline: Instant) -> impl Future<Output = ()> + Send;
 }
 
 /// What is asked for.
@@ -177,7 +178,7 @@ pub async fn serve_groups<G: Groups>(
     let all = judged.merge(signed::routes(Arc::clone(&groups), &bounds));
     let all = all.merge(router::loaded(resource::routes(&groups), &bounds));
     let app = router::front(all, settings, &shared);
-    Ok(until_stopped(listening, app, &shared, &streams, stop, groups.shutdown()).await)
+    Ok(until_stopped(listening, app, &shared, &streams, stop, |deadline| groups.shutdown(deadline)).await)
 }
 
 /// Endpoints that have been asked for, by the id of their service.

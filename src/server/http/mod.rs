@@ -24,13 +24,13 @@ mod router;
 mod signed;
 
 use super::handler::Shared;
-use super::{ANSWERS_AFTER_END, Ending, SHUTDOWN_TIME, Service};
+use super::{ANSWERS_AFTER_END, Ending, Service, shut_down};
 use crate::config::HttpSettings;
 use crate::error::StartError;
 use axum::Router;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -82,26 +82,25 @@ pub async fn serve<S: Service>(
     let (shared, streams) = (Shared::default(), CancellationToken::new());
     let endpoint = router::endpoint(Arc::clone(&service), &shared, streams.clone())?;
     let app = router::front(router::mount(PATH, endpoint, settings, &shared), settings, &shared);
-    Ok(until_stopped(listening, app, &shared, &streams, stop, service.shutdown()).await)
+    Ok(until_stopped(listening, app, &shared, &streams, stop, |deadline| service.shutdown(deadline)).await)
 }
 
 /// Serves the router, and brings everything to its end.
-async fn until_stopped(
+async fn until_stopped<F: Future<Output = ()>>(
     listening: Listening,
     app: Router,
     shared: &Shared,
     streams: &CancellationToken,
     stop: CancellationToken,
-    shutdown: impl Future<Output = ()>,
+    shutdown: impl FnOnce(Instant) -> F,
 ) -> Ending {
     let connections = connections::accept(listening.socket, app, &stop).await;
+    let stopped = Instant::now();
     shared.ends.input.cancel();
     let mut answered = std::pin::pin!(connections.shutdown());
     let in_time = tokio::time::timeout(ANSWERS_AFTER_END, &mut answered).await.is_ok();
     shared.ends.calls.cancel();
-    if tokio::time::timeout(SHUTDOWN_TIME, shutdown).await.is_err() {
-        tracing::warn!("the shutdown took too long and was abandoned");
-    }
+    shut_down(stopped, shutdown).await;
     if !in_time {
         // What the service still said of its calls goes out; streams that nothing comes on any more end.
         let _ = tokio::time::timeout(LAST_WRITE, &mut answered).await;

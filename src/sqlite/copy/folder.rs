@@ -8,6 +8,7 @@ use crate::error::ToolError;
 use crate::platform::{self, rename_to_new, sync_names};
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -74,8 +75,7 @@ impl Temporary {
         &self.path
     }
 
-    /// Whether so much can be written to it at all: a copy that cannot be finished would fill the disk first. A damaged
-    /// file may be a thousand times as long as what is in it.
+    /// Whether so much can be written to it at all: a copy that cannot be finished would fill the disk first.
     pub(in crate::sqlite) fn check_room(&self, bytes: u64) -> Result<(), ToolError> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         match platform::room_in(folder) {
@@ -89,6 +89,24 @@ impl Temporary {
 
     pub(in crate::sqlite) fn file(&self) -> &File {
         &self.file
+    }
+
+    /// Copies the first `length` bytes of a file into it, and leaves out holes, which are there again in the copy. A damaged
+    /// file may be a billion times as long as what is in it, and the kernel copies a hole as zeros.
+    pub(in crate::sqlite) fn fill_from(&self, mut from: &File, length: u64) -> Result<(), ToolError> {
+        let io_failed = |error: std::io::Error| io_failed(&self.path, &error);
+        let parts = platform::data_within(from, length).map_err(io_failed)?;
+        self.check_room(parts.iter().map(|part| part.end - part.start).sum())?;
+        let mut to = &self.file;
+        to.set_len(length).map_err(io_failed)?;
+        for part in parts {
+            let start = SeekFrom::Start(part.start);
+            from.seek(start).and_then(|_| to.seek(start)).map_err(io_failed)?;
+            // On Linux this is copy_file_range: the bytes do not pass through this process, and where the file system can
+            // share blocks, none are copied (https://man7.org/linux/man-pages/man2/copy_file_range.2.html).
+            std::io::copy(&mut from.take(part.end - part.start), &mut to).map_err(io_failed)?;
+        }
+        Ok(())
     }
 
     /// Makes the content last; its size.
@@ -180,5 +198,25 @@ pub(in crate::sqlite) fn regular_files(folder: &Path) -> impl Iterator<Item = Os
 fn remove_companions(path: &Path) {
     for ending in COMPANIONS {
         let _ = std::fs::remove_file(with_ending(path.as_os_str(), ending));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_copy_that_there_is_no_room_for_is_not_begun() {
+        let folder = tempfile::tempdir().unwrap();
+        let temporary = Temporary::create(folder.path(), OsStr::new("m.db")).unwrap();
+        if platform::room_in(folder.path()).is_none() {
+            return;
+        }
+        let error = temporary.check_room(1 << 62).unwrap_err();
+        assert_eq!(error.code, crate::error::ErrorCode::SnapshotFailed);
+        let words = "the copy needs 4611686018427387904 bytes, and only ";
+        assert!(error.message.starts_with(words) && error.message.contains("--snapshot-dir"), "{error:?}");
+        assert!(temporary.check_room(1).is_ok());
     }
 }

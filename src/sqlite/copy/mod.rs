@@ -19,6 +19,7 @@ pub use found::{FoundSnapshot, found};
 pub use plain::{Copied, CopyRequest, plain};
 
 use crate::error::{ErrorCode, ToolError};
+use crate::platform;
 use crate::sqlite::{diagnose, open};
 use check::Depth;
 use folder::Temporary;
@@ -35,6 +36,10 @@ use std::time::{Duration, Instant};
 const CHECKPOINT_WAIT: Duration = Duration::from_millis(100);
 /// How often another writer may slip in between the checkpoint and the lock.
 const TRIES: usize = 3;
+/// From this length on, in bytes, a database that has less than one in so many of them in its file is not copied page by
+/// page: SQLite makes a damaged file as long as a page number in it says, and writes nothing before that page.
+const MOSTLY_HOLES_FROM: u64 = 256 << 20;
+const MOSTLY_HOLES: u64 = 64;
 /// Pages per step of the backup API.
 const STEP_PAGES: i32 = 4096;
 
@@ -226,7 +231,7 @@ fn copy(database: &Path, temporary: &Temporary, busy_timeout: Duration) -> Resul
     let locked = lock_with_empty_wal(&source, database, busy_timeout)
         .map_err(|error| sqlite_failed(database, &error))?;
     if locked {
-        copy_file(database, temporary)?;
+        copy_file(&source, database, temporary)?;
         source.execute_batch("ROLLBACK").map_err(|error| sqlite_failed(database, &error))?;
         return Ok(CopyMethod::File);
     }
@@ -235,13 +240,28 @@ fn copy(database: &Path, temporary: &Temporary, busy_timeout: Duration) -> Resul
     Ok(CopyMethod::Backup)
 }
 
-/// Whether there is room for all pages of the source.
+/// Whether all pages of the source can be written: SQLite's backup API writes holes, too.
 fn check_room(source: &Connection, database: &Path, temporary: &Temporary) -> Result<(), ToolError> {
+    let length = length(source).map_err(|error| sqlite_failed(database, &error))?;
+    if length > MOSTLY_HOLES_FROM {
+        let wal = std::fs::metadata(with_ending(database.as_os_str(), "-wal")).map_or(0, |found| found.len());
+        let held = with_file(database, |file| platform::data_within(file, length))?;
+        let held = held.iter().map(|part| part.end - part.start).sum::<u64>().saturating_add(wal);
+        if held < length / MOSTLY_HOLES {
+            return Err(failed(format!(
+                "`{}` is {length} bytes long, and {held} of them are all that is in it, so it is most likely damaged; have its integrity checked, and recover it with `sqlite3 .recover`",
+                database.display()
+            )));
+        }
+    }
+    temporary.check_room(length)
+}
+
+/// The length of the database that a connection sees: what a file has behind that belongs to no page.
+fn length(source: &Connection) -> rusqlite::Result<u64> {
     let number = |pragma: &str| source.query_row(pragma, [], |row| row.get::<_, i64>(0));
-    let bytes = number("PRAGMA main.page_count")
-        .and_then(|count| Ok(count.saturating_mul(number("PRAGMA main.page_size")?)))
-        .map_err(|error| sqlite_failed(database, &error))?;
-    temporary.check_room(u64::try_from(bytes).unwrap_or(0))
+    let bytes = number("PRAGMA main.page_count")?.saturating_mul(number("PRAGMA main.page_size")?);
+    Ok(u64::try_from(bytes).unwrap_or(0))
 }
 
 /// Takes the write lock at a moment when the file alone is the whole database. False: not to be had in
@@ -280,18 +300,21 @@ fn lock_with_empty_wal(
     Ok(false)
 }
 
-fn copy_file(database: &Path, temporary: &Temporary) -> Result<(), ToolError> {
-    // Looking at the size opens no descriptor.
-    let length = std::fs::metadata(database).map_err(|error| io_failed(database, &error))?.len();
-    temporary.check_room(length)?;
-    let mut from = File::open(database).map_err(|error| io_failed(database, &error))?;
-    let mut to = temporary.file();
-    // On Linux this is copy_file_range: the bytes do not pass through this process, and where the file system can share
-    // blocks, none are copied (https://man7.org/linux/man-pages/man2/copy_file_range.2.html).
-    let copied = std::io::copy(&mut from, &mut to);
-    // Closing it would drop the locks of the connection; see the head of this file.
-    std::mem::forget(from);
-    copied.map(|_| ()).map_err(|error| io_failed(temporary.path(), &error))
+fn copy_file(source: &Connection, database: &Path, temporary: &Temporary) -> Result<(), ToolError> {
+    let length = length(source).map_err(|error| sqlite_failed(database, &error))?;
+    with_file(database, |file| {
+        let there = file.metadata()?.len();
+        Ok(temporary.fill_from(file, length.min(there)))
+    })?
+}
+
+/// Does something with the database's file. It stays open until the process ends: closing it would drop the locks of
+/// the connection; see the head of this file.
+fn with_file<T>(database: &Path, run: impl FnOnce(&File) -> std::io::Result<T>) -> Result<T, ToolError> {
+    let file = File::open(database).map_err(|error| io_failed(database, &error))?;
+    let done = run(&file);
+    std::mem::forget(file);
+    done.map_err(|error| io_failed(database, &error))
 }
 
 /// The backup API, within one read transaction: a writer does not make it start again, and in WAL it is

@@ -13,7 +13,7 @@ use crate::sqlite::diagnose;
 use rusqlite::ErrorCode as SqliteCode;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
 /// What every SQLite file begins with (<https://sqlite.org/fileformat.html#magic_header_string>).
@@ -146,9 +146,7 @@ pub(super) fn private_copy(
         return Err(chosen.damaged("it is no SQLite database"));
     }
     let length = file.metadata().map_err(io_failed)?.len();
-    copy.check_room(length).map_err(|error| super::undone(&error))?;
-    let mut to = copy.file();
-    file.rewind().and_then(|()| std::io::copy(&mut file, &mut to)).map_err(io_failed)?;
+    copy.fill_from(&file, length).map_err(|error| super::undone(&error))?;
     match check::damage(copy.path(), Depth::Indexes) {
         Ok(None) => Ok(copy),
         Ok(Some(damage)) => Err(chosen.damaged(&damage)),

@@ -21,7 +21,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -75,8 +75,10 @@ pub(crate) struct Sabotage {
     pub(crate) from: AtomicUsize,
     /// Only that one call.
     pub(crate) once: AtomicBool,
-    /// The error's number.
+    /// The error's number; 0 for none, the call is done then, after [`Self::held_ms`].
     pub(crate) error: AtomicI32,
+    /// How long each call is held before it is done or fails, in milliseconds. One tracer: others wait meanwhile.
+    pub(crate) held_ms: AtomicU64,
     /// How many were made to fail.
     pub(crate) failed: AtomicUsize,
     kind: Mutex<Option<Kind>>,
@@ -262,8 +264,11 @@ impl Tracer {
         if let (Some(kind), Some(sabotage)) = (needs, &self.sabotage)
             && sabotage.hits(kind)
         {
-            call.fails = Some(sabotage.error.load(Ordering::Relaxed));
-            set(pid, libc::ORIG_RAX, u64::MAX);
+            std::thread::sleep(Duration::from_millis(sabotage.held_ms.load(Ordering::Relaxed)));
+            call.fails = Some(sabotage.error.load(Ordering::Relaxed)).filter(|error| *error != 0);
+            if call.fails.is_some() {
+                set(pid, libc::ORIG_RAX, u64::MAX);
+            }
         }
         self.calls.insert(pid, call);
     }
