@@ -1,24 +1,8 @@
-//! The policy over a grammar of SQL: what is read changes no byte, what is changed keeps its bounds.
-//!
-//! It shares grammar and judgement with tests/sql, whose property tests are short runs of the same.
+//! What tests/fuzz/sql.rs holds, for a fuzzer that sees which code an input reaches.
 
 #![no_main]
 
-#[path = "../../tests/sql/desk.rs"]
-#[allow(dead_code)]
-mod desk;
-#[path = "../../tests/sql/grammar.rs"]
-#[allow(dead_code)]
-mod grammar;
+#[path = "../../tests/fuzz/sql.rs"]
+mod target;
 
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|data: &[u8]| {
-    let mut desk = desk::Desk::new();
-    // Statements after each other, each from its own stretch of bytes.
-    for bytes in data.chunks(48).take(6) {
-        let sql = grammar::anything(bytes);
-        desk.read_changes_nothing(&sql);
-        desk.change_keeps_its_bounds(&sql);
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| target::run(data));

@@ -1,32 +1,8 @@
-//! The YAML files: any text gives a manifest or mistakes that name a place, and never a panic.
-//!
-//! The first byte chooses which of the files the text is.
+//! What tests/fuzz/yaml.rs holds, for a fuzzer that sees which code an input reaches.
 
 #![no_main]
 
-use indelible::overlay::{OverlayFile, merge};
-use indelible::spec::check_narrowing::{Ground, check_narrowing};
-use indelible::spec::{Source, check_sources};
-use indelible::surface::built_in_manifest;
-use libfuzzer_sys::fuzz_target;
+#[path = "../../tests/fuzz/yaml.rs"]
+mod target;
 
-const TOOLS: &str = include_str!("../../tools.yaml");
-const POLICY: &str = include_str!("../../policy.yaml");
-
-fuzz_target!(|data: &[u8]| {
-    let Some((which, text)) = data.split_first() else { return };
-    let Ok(text) = std::str::from_utf8(text) else { return };
-    let mistakes = match which % 4 {
-        0 => check_sources(Source { file: "t", text }, Source { file: "p", text: POLICY }).err(),
-        1 => check_sources(Source { file: "t", text: TOOLS }, Source { file: "p", text }).err(),
-        2 => {
-            let built_in = built_in_manifest().expect("the manifest is built in");
-            let file = OverlayFile { name: "o".to_owned(), text: text.to_owned() };
-            merge(&built_in, &[file], None, &|_| None).err()
-        }
-        _ => check_narrowing("n", text, &Ground::default(), &|_| None).err(),
-    };
-    for mistake in mistakes.into_iter().flatten() {
-        assert!(mistake.position.line > 0 && !mistake.message.is_empty(), "{mistake:?}");
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| target::run(data));

@@ -30,7 +30,7 @@ impl Folder {
             .open(path.join("lock"))
             .map_err(|error| failed("use", error))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path: absolute(path), _lock: Some(lock) }),
+            Ok(()) => Ok(Self { path: path.to_path_buf(), _lock: Some(lock) }),
             Err(TryLockError::WouldBlock) => Err(StartError::failure(format!(
                 "another server has the data folder `{shown}`: stop it first"
             ))),
@@ -43,7 +43,7 @@ impl Folder {
     /// # Errors
     /// There is no data folder; exit status 1.
     pub fn beside(path: &Path) -> Result<Self, StartError> {
-        let folder = Self { path: absolute(path), _lock: None };
+        let folder = Self { path: path.to_path_buf(), _lock: None };
         if folder.catalog().is_file() {
             return Ok(folder);
         }
@@ -94,17 +94,6 @@ impl Folder {
         Ok(path)
     }
 
-    /// Words in which no path into this folder is left but the name at its end.
-    #[must_use]
-    pub fn without_places(&self, words: &str) -> String {
-        let canonical = self.path.canonicalize().ok().filter(|path| *path != self.path);
-        let mut places: Vec<&PathBuf> = canonical.iter().chain([&self.path]).collect();
-        // The one in the other goes last.
-        places.sort_by_key(|place| std::cmp::Reverse(place.as_os_str().len()));
-        let places = places.iter().filter(|place| place.parent().is_some());
-        places.fold(words.to_owned(), |words, place| without_place(&words, &place.display().to_string()))
-    }
-
     /// Begins the folder of a primitive that is not in the catalog yet. It appears with the mark in it or not at all, so
     /// that whatever kills this process leaves nothing that could be anything; [`finish`] takes the mark away.
     pub(super) fn begin(&self, group: &str, id: &str) -> std::io::Result<PathBuf> {
@@ -115,27 +104,6 @@ impl Folder {
         std::fs::rename(hidden, &folder)?;
         Ok(folder)
     }
-}
-
-/// Whole from the start, so that it reads the same in every message.
-fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
-}
-
-fn without_place(words: &str, place: &str) -> String {
-    let mut clean = String::new();
-    let mut rest = words;
-    while let Some((before, behind)) = rest.split_once(place) {
-        // Names in the folder are the server's own: ids, dots, letters.
-        let own = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '\\' | '.' | '-' | '_');
-        let end = behind.find(|c| !own(c)).unwrap_or(behind.len());
-        let (path, after) = behind.split_at(end);
-        let name = path.rsplit(['/', '\\']).find(|name| !name.is_empty());
-        clean.push_str(before);
-        clean.push_str(name.unwrap_or("the data folder"));
-        rest = after;
-    }
-    clean + rest
 }
 
 /// In the folder of a primitive that is not in the catalog yet.
@@ -183,21 +151,6 @@ pub(super) fn private_folder(path: &Path) -> std::io::Result<()> {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering};
-
-    #[test]
-    fn of_a_path_into_the_folder_the_name_is_left() {
-        let data = tempfile::tempdir().unwrap();
-        let folder = Folder::lock(data.path()).unwrap();
-        let shown = data.path().display();
-        let rows = [
-            (format!("cannot open `{shown}/groups/a/b/main.db`: no"), "cannot open `main.db`: no"),
-            (format!("`{shown}` and `{shown}/x-1.db-wal`"), "`the data folder` and `x-1.db-wal`"),
-            ("nothing here".to_owned(), "nothing here"),
-        ];
-        for (words, expected) in rows {
-            assert_eq!(folder.without_places(&words), expected);
-        }
-    }
 
     #[test]
     fn a_folder_appears_with_its_mark_and_goes_under_another_name() {

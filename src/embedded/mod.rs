@@ -95,6 +95,12 @@ pub fn catalog(data: &Path, clock: Arc<dyn Clock>, create: bool) -> Result<Arc<d
     Ok(Arc::new(catalog.map_err(|error| StartError::failure(error.message))?))
 }
 
+/// Whether there is a data folder at this path.
+#[must_use]
+pub fn is_data_folder(data: &Path) -> bool {
+    folder::catalog(data).exists()
+}
+
 /// Primitives in a data folder.
 pub struct Embedded {
     folder: Arc<Folder>,
@@ -301,10 +307,6 @@ impl Store for Embedded {
 
     async fn remove_unnamed(&self, grace: Duration) -> Outcome<u64> {
         self.sweeper.sweep(grace).await
-    }
-
-    fn without_places(&self, words: &str) -> String {
-        self.folder.without_places(words)
     }
 
     async fn close(&self) {

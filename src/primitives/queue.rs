@@ -130,13 +130,22 @@ pub async fn receive(call: &Call<'_>, input: ReceiveInput) -> Result<Reply, Tool
         let next = next.and_then(|left| u64::try_from(left.max(1)).ok()).map_or(deadline, |left| {
             Instant::now().checked_add(Duration::from_millis(left)).map_or(deadline, |at| at.min(deadline))
         });
-        // A person pauses and revokes in another process, which wakes nobody here.
-        let next = next.min(Instant::now() + LOOK_EVERY);
-        tokio::select! {
-            _ = changes.changed() => {}
-            () = tokio::time::sleep_until(next) => {}
-            () = call.cancel.cancelled() => {}
-        }
+        // A person pauses and revokes in another process, which wakes nobody here. It is looked at without a place.
+        let mut stands = Ok(());
+        let change = async {
+            loop {
+                tokio::select! {
+                    _ = changes.changed() => break,
+                    () = tokio::time::sleep_until(next) => break,
+                    () = tokio::time::sleep(LOOK_EVERY) => stands = call.still_stands(&primitive).await,
+                }
+                if stands.is_err() {
+                    break;
+                }
+            }
+        };
+        call.wait(change).await;
+        stands?;
     }
 }
 

@@ -47,6 +47,8 @@ pub struct Guarded {
     hidden_at: Cell<Option<i64>>,
     /// `PRAGMA schema_version` when what is remembered was judged.
     schema_version: Cell<Option<i64>>,
+    /// What the names stand for, and `PRAGMA schema_version` when that was read.
+    catalog: RefCell<Option<(i64, Arc<Catalog>)>>,
 }
 
 /// What a connection was opened with.
@@ -154,8 +156,9 @@ impl Guarded {
         conn.busy_handler(Some(move |tries| busy.wait_for_lock(tries)))?;
         let judged = RefCell::default();
         let (schema_version, hidden_at) = (Cell::new(None), Cell::new(None));
+        let catalog = RefCell::default();
         let opened = Opened { path: path.to_path_buf(), kind, immutable };
-        Ok(Self { conn, opened, ears, watch, protected, judged, hidden_at, schema_version })
+        Ok(Self { conn, opened, ears, watch, protected, judged, hidden_at, schema_version, catalog })
     }
 
     /// One more connection to the same file, under the same watch and the same bounds.
@@ -185,12 +188,7 @@ impl Guarded {
         if !known.narrowing.hides() {
             return Ok(known);
         }
-        let version = "PRAGMA main.schema_version";
-        let now = self
-            .conn
-            .prepare_cached(version)
-            .and_then(|mut statement| statement.query_row([], |row| row.get::<_, i64>(0)))
-            .map_err(|error| self.fault(&error))?;
+        let now = self.version().map_err(|error| self.fault(&error))?;
         if self.hidden_at.get() == Some(now) {
             return Ok(known);
         }
@@ -301,10 +299,7 @@ impl Guarded {
     /// # Errors
     /// What SQLite reports while it reads the schema.
     pub(super) fn refresh_schema(&self) -> Result<(), Fault> {
-        let version = || -> rusqlite::Result<i64> {
-            self.conn.prepare_cached("PRAGMA main.schema_version")?.query_row([], |row| row.get(0))
-        };
-        let now = version().map_err(|error| self.fault(&error))?;
+        let now = self.version().map_err(|error| self.fault(&error))?;
         if self.schema_version.get() == Some(now) {
             return Ok(());
         }
@@ -323,6 +318,26 @@ impl Guarded {
         self.conn.flush_prepared_statement_cache();
         self.schema_version.set(None);
         self.hidden_at.set(None);
+        self.catalog.replace(None);
+    }
+
+    /// The number that changes with the schema (<https://sqlite.org/pragma.html#pragma_schema_version>).
+    fn version(&self) -> rusqlite::Result<i64> {
+        self.conn.prepare_cached("PRAGMA main.schema_version")?.query_row([], |row| row.get(0))
+    }
+
+    /// What the names stand for; read once for each schema, since it takes as long as there are many tables.
+    fn catalog(&self) -> rusqlite::Result<Arc<Catalog>> {
+        let now = self.version()?;
+        if let Some((version, catalog)) = &*self.catalog.borrow()
+            && *version == now
+        {
+            return Ok(Arc::clone(catalog));
+        }
+        // Changed in between, it stands under a number that does not come again.
+        let catalog = Arc::new(Catalog::read(&self.conn)?);
+        self.catalog.replace(Some((now, Arc::clone(&catalog))));
+        Ok(catalog)
     }
 
     /// Judges a statement as the schema is now, whatever was remembered of it.
@@ -443,7 +458,7 @@ impl Guarded {
             |action: &Action| decide::is_row_write(action.kind) || decide::is_structural(action.kind);
         // Who cannot say what a name stands for judges nothing: a schema that cannot be read is an error.
         let catalog = match !explain && actions.iter().any(changes) {
-            true => Some(Arc::new(Catalog::read(&self.conn).map_err(|error| self.fault(&error))?)),
+            true => Some(self.catalog().map_err(|error| self.fault(&error))?),
             false => None,
         };
         let bounds = self.hear(|ears| Arc::clone(&ears.bounds));

@@ -67,9 +67,6 @@ pub trait Store: Send + Sync + 'static {
     /// Removes what nothing names any more and was not written for `grace`; how many large contents that were.
     async fn remove_unnamed(&self, grace: Duration) -> Outcome<u64>;
 
-    /// Words of an error without where on the host things stand, which is nothing to agents: of a path the name is left.
-    fn without_places(&self, words: &str) -> String;
-
     /// Writes what is still queued and closes everything. Nothing works afterwards.
     async fn close(&self);
 }

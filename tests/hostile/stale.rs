@@ -41,6 +41,36 @@ fn a_table_made_again_as_another_kind_is_judged_as_that() {
 }
 
 #[test]
+fn a_statement_that_is_new_meets_the_tables_of_today() {
+    for inside in [false, true] {
+        let mut server = Server::over("CREATE TABLE t(t, x)", &[]);
+        server.write("INSERT INTO t(t) VALUES ('delete-all')").unwrap();
+        let (drop, create) = ("DROP TABLE t", "CREATE VIRTUAL TABLE t USING fts5(x, content='')");
+        if inside {
+            server.destroy(drop).unwrap();
+            server.write(create).unwrap();
+        } else {
+            server.outside(&format!("{drop}; {create}"));
+        }
+        server.refuses("write_query", "INSERT INTO t(t) VALUES ('DELETE-all')", "to `t`");
+        assert!(server.write("INSERT INTO t(rowid, x) VALUES (1, 'word')").is_ok());
+    }
+}
+
+#[test]
+fn what_was_known_within_a_change_that_is_undone_is_forgotten() {
+    let mut server = Server::over(DOCS, &["--max-update-rows", "1"]);
+    server.write("INSERT INTO docs(body) VALUES ('word')").unwrap();
+    // Judged within its own transaction, under a number of the schema that somebody else's change is given next.
+    let refused = "CREATE TRIGGER u AFTER INSERT ON docs BEGIN DELETE FROM memory_events; END";
+    server.refuses("destructive_query", refused, "memory_events");
+    server
+        .outside("CREATE TABLE g(id INTEGER PRIMARY KEY, x); INSERT INTO g VALUES (1, 'kept'), (2, 'kept')");
+    let replace = "INSERT OR REPLACE INTO g VALUES (1, 'new'), (2, 'new')";
+    server.refuses("write_query", replace, "would overwrite 2");
+}
+
+#[test]
 fn a_plan_is_the_plan_of_the_schema_as_it_is() {
     let mut server = Server::over("CREATE TABLE t(a, b)", &[]);
     let query = "EXPLAIN QUERY PLAN SELECT * FROM t WHERE b = 1";
