@@ -115,7 +115,7 @@ impl Groups {
         let detail = json!({
             "credential": grant.by,
             "primitive": primitive.name,
-            "key": grant.key,
+            "object": grant.key,
             "status": status,
             "group": group.map(|entry| entry.group.name),
         });

@@ -190,7 +190,7 @@ fn every_row_of_the_log_says_who_called_and_what_for() {
     assert_eq!(details.len(), rows.len());
     for detail in details {
         let id = key.split('_').nth(1).unwrap();
-        assert_eq!((&detail["credential"], &detail["key"]), (&json!(id), &json!("object")), "{detail}");
+        assert_eq!((&detail["credential"], &detail["object"]), (&json!(id), &json!("object")), "{detail}");
     }
 }
 
