@@ -206,7 +206,7 @@ fn what_is_done_by_url_is_logged_as_calls_are() {
         assert_eq!(row["error"], error, "{row}");
         let found = [
             &detail["credential"],
-            &detail["key"],
+            &detail["object"],
             &detail["primitive"],
             &detail["group"],
             &detail["status"],
