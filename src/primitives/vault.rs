@@ -132,7 +132,13 @@ async fn exchange(
     })?;
     let most = MOST_SHOWN + redactor.margin();
     match outbound.send(asked, route, most).await {
-        Ok(answer) => Ok(clean(answer, &redactor)),
+        // A quarter of a megabyte full of escapes takes a while, and others' calls are on this thread.
+        Ok(answer) => tokio::task::spawn_blocking(move || clean(answer, &redactor)).await.map_err(|_| {
+            ToolError::new(
+                ErrorCode::Busy,
+                "the server is ending; whether the request had an effect is not known",
+            )
+        }),
         Err(error) => Err(ToolError::new(error.code, redactor.text(&error.message))),
     }
 }

@@ -147,7 +147,7 @@ pub fn check_length(path: &str) -> Outcome<()> {
         return Ok(());
     }
     Err(ToolError::arguments(format!(
-        "`to` would give what is in the folder paths of up to {} bytes and more, and they may have 4,096; nothing was changed, choose a shorter one",
+        "`to` would give something in the folder a path of {} bytes, and 4,096 are the most; nothing was changed, choose a shorter one",
         path.len()
     )))
 }
