@@ -265,7 +265,12 @@ fn round_trip_to_a_worker(bencher: Bencher<'_, '_>) {
         let sql = format!("SELECT * FROM orders WHERE id = {id}");
         let (params, form) = (Params::None, Form::Csv);
         let work = Work::Read { sql, params, limit: 10, max_rows: 1000, caps: CAPS, form };
-        let terms = Terms { policy: "read", timeout: WAIT, cancel: CancellationToken::new() };
+        let terms = Terms {
+            policy: "read",
+            timeout: WAIT,
+            cancel: CancellationToken::new(),
+            owner: Default::default(),
+        };
         runtime.block_on(pool.read(work, &terms, &Nobody)).unwrap()
     });
     runtime.block_on(pool.close());

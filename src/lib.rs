@@ -4,8 +4,8 @@
 //!
 //! Imports go down this list only (a test reads the sources and holds it to that):
 //!
-//! - [`error`], [`os_path`], [`platform`], [`sandbox`], [`spec`]: errors and exit statuses; paths in messages; what systems do each in their own way; what a process takes
-//!   from itself; the YAML model, its checks and diagnostics
+//! - [`error`], [`os_path`], [`platform`], [`sandbox`], [`shares`], [`spec`]: errors and exit statuses; paths in messages; what systems do each in their own way; what a process takes
+//!   from itself; places for what goes on at once; the YAML model, its checks and diagnostics
 //! - `codegen`: spec to text, for build.rs and tests
 //! - [`config`], [`generated`], [`policy`], [`chain`], [`clients`], [`render`], [`results`], [`search`], [`surface`],
 //!   [`overlay`], [`audit`], [`confirm`], [`outcome`], [`outbound`], [`state`]: settings resolved once; what the build made of the YAML files;
@@ -53,6 +53,7 @@ pub mod results;
 pub mod sandbox;
 pub mod search;
 pub mod server;
+pub mod shares;
 pub mod spec;
 pub mod sqlite;
 pub mod state;

@@ -2,9 +2,11 @@
 //!
 //! Stdout is never touched: it carries the protocol. What events may say is decided where they are made.
 
+use crate::server::NothingOfGoneClients;
 use std::io::{self, Write};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
 
 /// The target of the few lines that are shown whatever the verbosity: what is served, and how it ended.
 pub const START: &str = "indelible::start";
@@ -13,8 +15,9 @@ pub const START: &str = "indelible::start";
 ///
 /// A panic becomes a line as well. Called twice, the second call changes nothing.
 pub fn start(verbosity: u8) {
+    let lines = tracing_subscriber::fmt::layer().with_writer(EscapedStderr);
     let subscriber =
-        tracing_subscriber::fmt().with_env_filter(filter(verbosity)).with_writer(EscapedStderr).finish();
+        tracing_subscriber::registry().with(lines).with(filter(verbosity)).with(NothingOfGoneClients);
     if tracing::subscriber::set_global_default(subscriber).is_ok() {
         std::panic::set_hook(Box::new(|panic| tracing::error!("a bug, please report it: {panic}")));
     }

@@ -6,7 +6,9 @@
 
 use crate::confirm::{Confirmer, Question};
 use crate::error::{ErrorCode, ToolError};
+use crate::shares::Owner;
 use crate::spec::model::ErrorStyle;
+use futures::future::BoxFuture;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -26,6 +28,17 @@ pub struct Caller {
     pub tools: Option<Arc<BTreeSet<String>>>,
     /// How it came in over HTTP; none on stdin and stdout.
     pub reached: Option<Arc<Reached>>,
+    /// In whose share of what goes on at once.
+    pub owner: Owner,
+}
+
+/// A call's place among those that run at once.
+pub trait Standing: Send + Sync {
+    /// Gives it up, for as long as the call only waits.
+    fn leave(&self);
+
+    /// Waits for one again.
+    fn back(&self) -> BoxFuture<'_, ()>;
 }
 
 /// What somebody who came in over HTTP can be given a URL by.
@@ -58,6 +71,8 @@ pub struct CallContext {
     pub cancel: CancellationToken,
     /// Where to report progress; `None` where the client did not ask.
     pub progress: Option<ProgressReporter>,
+    /// The place that it runs at; `None` where places are not counted.
+    pub place: Option<Arc<dyn Standing>>,
     /// Who can ask a person; `None` where nobody can.
     pub confirm: Option<Arc<dyn Confirmer>>,
 }

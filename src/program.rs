@@ -14,7 +14,7 @@ use crate::config::{HttpSettings, Primitives, Profile, Resolved, Settings};
 use crate::doctor::{self, Report};
 use crate::embedded::{self, Embedded, SqlSettings};
 use crate::embedding;
-use crate::error::{EXIT_UNREADABLE, StartError, ToolError};
+use crate::error::{EXIT_UNREADABLE, ErrorCode, StartError, ToolError};
 use crate::handlers::restore::RestoreInput;
 use crate::outcome::CallContext;
 use crate::overlay::{self, Effective};
@@ -83,7 +83,7 @@ impl Program for Indelible {
         let place = place.ok_or_else(|| StartError::failure("the profile serves no groups"))?;
         let (groups, only) = (open_folder(settings, place)?, place.group.as_deref());
         if let Some(name) = only {
-            groups.open(name, true).await.map_err(failed)?;
+            only_group(&groups, settings, name).await?;
         }
         Ok(Arc::new(ServedGroups::new(groups, only, http).await?))
     }
@@ -229,7 +229,7 @@ impl Program for Indelible {
     }
 
     fn store_alone(&self, settings: &Settings, place: &Primitives) -> Result<Arc<dyn Store>, StartError> {
-        if !place.data.join("catalog.db").exists() {
+        if !embedded::is_data_folder(&place.data) {
             let words = format!("`{}` is no data folder", place.data.display());
             return Err(StartError::failure(words));
         }
@@ -260,11 +260,32 @@ async fn open_group(settings: &Settings, place: &Primitives) -> Result<Arc<Group
     let Some(name) = &place.group else {
         return Err(StartError::usage("no group: give --group NAME, or set INDELIBLE_GROUP"));
     };
-    open_folder(settings, place)?.open(name, true).await.map_err(failed)
+    only_group(&open_folder(settings, place)?, settings, name).await
+}
+
+/// The group of this name, made where it is missing and something may be made.
+async fn only_group(
+    groups: &Groups,
+    settings: &Settings,
+    name: &str,
+) -> Result<Arc<GroupServer>, StartError> {
+    groups.open(name, !settings.read_only).await.map_err(|error| match error.code {
+        ErrorCode::NotFound => StartError::failure(format!(
+            "{}, and with --read-only none is made; `indelible groups create` makes one",
+            error.message
+        )),
+        _ => failed(error),
+    })
 }
 
 /// Opens the data folder.
 fn open_folder(settings: &Settings, place: &Primitives) -> Result<Groups, StartError> {
+    if settings.read_only && !embedded::is_data_folder(&place.data) {
+        return Err(StartError::failure(format!(
+            "`{}` is no data folder, and with --read-only none is made; `indelible groups create` makes one",
+            place.data.display()
+        )));
+    }
     let manifest = effective(&settings.tools, Some(&settings.profile))?.manifest;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let policy = policy_file::load(settings)?;

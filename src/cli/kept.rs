@@ -5,11 +5,11 @@
 
 use super::args::SnapshotAction;
 use super::output::{moment, table};
-use super::people::{failed, one_group};
+use super::people::{failed, one_group, one_primitive};
 use super::{Program, output, runtime};
 use crate::config::{Primitives, Settings};
 use crate::error::{EXIT_OK, StartError};
-use crate::state::catalog::{Primitive, choose};
+use crate::state::catalog::{Catalog, Group, Primitive};
 use crate::state::snapshots::{Snapshot, check_label};
 use crate::state::store::Store;
 use serde_json::{Value, json};
@@ -42,12 +42,10 @@ pub(super) fn snapshots<P: Program>(
 
 async fn run(store: &dyn Store, place: &Primitives, action: SnapshotAction) -> Result<String, StartError> {
     let group = one_group(store.catalog(), place.group.as_deref()).await?;
-    let all = store.catalog().primitives(&group).await.map_err(failed)?;
-    // What is paused is so for agents.
-    let all: Vec<Primitive> = all.into_iter().map(|one| Primitive { paused: false, ..one }).collect();
+    let catalog = store.catalog();
     match action {
         SnapshotAction::List { primitive, json } => {
-            let found = kept(store, of(all, primitive.as_deref())?).await?;
+            let found = kept(store, of(catalog, &group, primitive.as_deref()).await?).await?;
             Ok(match json {
                 true => Value::from(found.iter().map(entry).collect::<Vec<_>>()).to_string(),
                 false if found.is_empty() => "no snapshots".to_owned(),
@@ -55,14 +53,14 @@ async fn run(store: &dyn Store, place: &Primitives, action: SnapshotAction) -> R
             })
         }
         SnapshotAction::Create { primitive, label, json } => {
-            let chosen = choose(all, primitive.as_deref(), None).map_err(failed)?;
+            let chosen = one_primitive(catalog, &group, primitive.as_deref(), None).await?;
             label.as_deref().map(check_label).transpose().map_err(failed)?;
             let made = store.snapshot(&chosen, label).await.map_err(failed)?;
             let text = format!("ok: snapshot {} of {}", made.id, chosen.name);
             Ok(if json { entry(&(chosen, made)).to_string() } else { text })
         }
         SnapshotAction::Restore { name, primitive, json, .. } => {
-            let found = kept(store, of(all, primitive.as_deref())?).await?;
+            let found = kept(store, of(catalog, &group, primitive.as_deref()).await?).await?;
             let (chosen, _) = found.into_iter().find(|(_, one)| one.id == name).ok_or_else(|| {
                 StartError::failure(format!(
                     "group {} has no snapshot `{name}`; list shows its ids",
@@ -80,10 +78,14 @@ async fn run(store: &dyn Store, place: &Primitives, action: SnapshotAction) -> R
 }
 
 /// The one that is named, or all.
-fn of(all: Vec<Primitive>, wanted: Option<&str>) -> Result<Vec<Primitive>, StartError> {
+async fn of(
+    catalog: &dyn Catalog,
+    group: &Group,
+    wanted: Option<&str>,
+) -> Result<Vec<Primitive>, StartError> {
     match wanted {
-        None => Ok(all),
-        Some(_) => choose(all, wanted, None).map(|one| vec![one]).map_err(failed),
+        None => catalog.primitives(group).await.map_err(failed),
+        Some(_) => Ok(vec![one_primitive(catalog, group, wanted, None).await?]),
     }
 }
 

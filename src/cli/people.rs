@@ -6,6 +6,7 @@ use super::output::{moment, table};
 use super::{Program, output, runtime};
 use crate::config::Primitives;
 use crate::error::{EXIT_OK, StartError, ToolError};
+use crate::render::one_line;
 use crate::spec::diagnostic::suggestion;
 use crate::state::catalog::{Catalog, Group, GroupEntry, Kind, Primitive, find};
 use clap::Subcommand;
@@ -146,13 +147,7 @@ async fn set_paused(
     paused: bool,
 ) -> Result<String, StartError> {
     let group = one_group(catalog, group).await?;
-    let all = catalog.primitives(&group).await.map_err(failed)?;
-    let names: Vec<String> = all.iter().map(|one| one.name.clone()).collect();
-    let found = find(all, name).ok_or_else(|| {
-        let known: Vec<&str> = names.iter().map(String::as_str).collect();
-        let hint = suggestion(name, &known);
-        StartError::failure(format!("group {} has no primitive `{name}`{hint}", group.name))
-    })?;
+    let found = one_primitive(catalog, &group, Some(name), None).await?;
     catalog.pause(&found, paused).await.map_err(failed)?;
     let what = if paused { "paused; its calls fail with `paused`" } else { "resumed" };
     Ok(format!("ok: {} {what}", found.name))
@@ -169,6 +164,49 @@ pub(super) async fn one_group(catalog: &dyn Catalog, name: Option<&str>) -> Resu
         let hint = suggestion(name, &known);
         StartError::failure(format!("there is no group `{name}`{hint}; `indelible groups create` makes one"))
     })
+}
+
+/// The primitive that a person means: by name or id, or else the only one of the kind. What is paused is so for agents.
+pub(super) async fn one_primitive(
+    catalog: &dyn Catalog,
+    group: &Group,
+    wanted: Option<&str>,
+    kind: Option<Kind>,
+) -> Result<Primitive, StartError> {
+    let all = catalog.primitives(group).await.map_err(failed)?;
+    let group = &group.name;
+    let of_kind = kind.map_or_else(String::new, |kind| format!(" of type {}", kind.name()));
+    let Some(wanted) = wanted else {
+        let mut fitting: Vec<Primitive> =
+            all.into_iter().filter(|one| kind.is_none_or(|kind| one.kind == kind)).collect();
+        return match (fitting.pop(), fitting.len()) {
+            (Some(only), 0) => Ok(only),
+            (Some(_), others) => Err(StartError::failure(format!(
+                "the group has {} primitives{of_kind}; give one with --primitive NAME, `indelible primitives list` shows them",
+                others + 1
+            ))),
+            (None, _) => Err(StartError::failure(format!(
+                "the group has no primitive{of_kind}; `indelible primitives create` makes one"
+            ))),
+        };
+    };
+    let names: Vec<String> = all.iter().map(|one| one.name.clone()).collect();
+    let found = find(all, wanted).ok_or_else(|| {
+        let known: Vec<&str> = names.iter().map(String::as_str).collect();
+        let (shown, hint) = (one_line(wanted, 80), suggestion(wanted, &known));
+        StartError::failure(format!(
+            "group {group} has no primitive `{shown}`{hint}; `indelible primitives list` shows what it has"
+        ))
+    })?;
+    match kind.filter(|kind| *kind != found.kind) {
+        None => Ok(found),
+        Some(kind) => Err(StartError::failure(format!(
+            "`{}` is of type {}, and this command works on {}; `indelible primitives list` shows types",
+            found.name,
+            found.kind.name(),
+            kind.name()
+        ))),
+    }
 }
 
 /// An error that was meant for an agent and meets a person.

@@ -4,15 +4,16 @@
 //! works beside a server that has the folder, and prints no value.
 
 use super::output::table;
-use super::people::{failed, one_group};
+use super::people::{failed, one_group, one_primitive};
 use super::{Program, ask, output, runtime};
 use crate::config::Primitives;
 use crate::error::{EXIT_OK, StartError, ToolError};
 use crate::primitives::vault::shown;
+use crate::render::one_line;
 use crate::results::VaultEntry;
-use crate::state::catalog::{Kind, Primitive, choose};
+use crate::state::catalog::Kind;
 use crate::state::vault::grant::{AuthRule, Grant};
-use crate::state::vault::{HostRule, LONGEST_VALUE, SecretText, Vault};
+use crate::state::vault::{HostRule, LONGEST_VALUE, SecretText, Vault, no_secret};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Read};
@@ -101,6 +102,28 @@ impl VaultAction {
             | Self::Delete { at, .. } => at,
         }
     }
+
+    /// The secret that it is about.
+    fn secret(&self) -> Option<&str> {
+        match self {
+            Self::List { .. } => None,
+            Self::Set { name, .. }
+            | Self::Grant { name, .. }
+            | Self::Revoke { name, .. }
+            | Self::Delete { name, .. } => Some(name),
+        }
+    }
+}
+
+/// An error for people: where the secret is missing, an agent is told of tools.
+fn said(error: ToolError, secret: Option<&str>) -> StartError {
+    match secret.filter(|name| error == no_secret(name)) {
+        Some(name) => StartError::failure(format!(
+            "there is no secret `{}`; `indelible vault list` shows which there are, `indelible vault set` sets one",
+            one_line(name, 80)
+        )),
+        None => failed(error),
+    }
 }
 
 /// Runs one action and prints what came of it.
@@ -114,12 +137,10 @@ pub(super) fn vault<P: Program>(
         let store = program.store(place)?;
         let done = async {
             let group = one_group(store.catalog(), place.group.as_deref()).await?;
-            let all = store.catalog().primitives(&group).await.map_err(failed)?;
-            // What is paused is so for agents.
-            let all = all.into_iter().map(|one| Primitive { paused: false, ..one }).collect();
-            let chosen = choose(all, wanted.as_deref(), Some(Kind::Vault)).map_err(failed)?;
+            let chosen = one_primitive(store.catalog(), &group, wanted.as_deref(), Some(Kind::Vault)).await?;
             let vault = store.vault(&chosen).await.map_err(failed)?;
-            run(&*vault, action).await.map_err(failed)
+            let secret = action.secret().map(str::to_owned);
+            run(&*vault, action).await.map_err(|error| said(error, secret.as_deref()))
         }
         .await;
         store.close().await;

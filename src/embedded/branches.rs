@@ -7,7 +7,7 @@ use super::databases::SqlDb;
 use super::keeper::{new_file, remove};
 use super::records::BranchRow;
 use crate::error::{ErrorCode, ToolError};
-use crate::state::db::{Branch, MOST_BRANCHES, check_branch};
+use crate::state::db::{Branch, MOST_BRANCHES, check_branch, check_no_main};
 use crate::state::{Outcome, not_found};
 use std::path::Path;
 
@@ -35,6 +35,7 @@ impl SqlDb {
     }
 
     pub(super) async fn promote(&self, name: &str, force: bool) -> Outcome<Option<String>> {
+        check_no_main(name)?;
         let _alone = self.turn.write().await;
         let row = self.branch(name).await?;
         let main = self.main().await?;
@@ -56,6 +57,7 @@ impl SqlDb {
     }
 
     pub(super) async fn discard(&self, name: &str, force: bool) -> Outcome<()> {
+        check_no_main(name)?;
         let _alone = self.turn.write().await;
         let row = self.branch(name).await?;
         let file = self.folder.join(&row.file);

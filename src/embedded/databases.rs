@@ -8,6 +8,7 @@ use super::keeper::Keeper;
 use super::records::FIRST_FILE;
 use crate::error::{ErrorCode, ToolError};
 use crate::render::{Caps, Datum, DatumRows};
+use crate::shares::Owner;
 use crate::sqlite::batch::{Batch, Bound, Executed as Ran};
 use crate::sqlite::fault::Fault;
 use crate::sqlite::params::Params;
@@ -64,7 +65,9 @@ impl SqlDb {
 
     /// The stamp that a file bears.
     pub(super) async fn stamp(&self, file: &Path) -> Outcome<i32> {
-        let terms = pool::Terms { policy: READS, timeout: LOOK_TIME, cancel: Default::default() };
+        // In nobody's share: what callers do keeps none of them from hearing what became of a change.
+        let owner = Owner::default();
+        let terms = pool::Terms { policy: READS, timeout: LOOK_TIME, cancel: Default::default(), owner };
         let caps = Caps { max_result_bytes: 1_000, max_cell_chars: 100 };
         // Whatever ended one worker may have ended those that wait, too.
         for _ in 0..=pool::READERS {
@@ -184,7 +187,7 @@ fn reading(sql: String, params: Params, max_rows: u64, caps: Caps) -> Work {
 }
 
 fn of_pool(policy: &'static str, terms: &Terms) -> pool::Terms {
-    pool::Terms { policy, timeout: terms.timeout, cancel: terms.cancel.clone() }
+    pool::Terms { policy, timeout: terms.timeout, cancel: terms.cancel.clone(), owner: terms.owner.clone() }
 }
 
 fn executed(ran: Ran) -> Executed {

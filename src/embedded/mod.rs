@@ -92,6 +92,12 @@ pub fn catalog(data: &Path, clock: Arc<dyn Clock>, create: bool) -> Result<Arc<d
     Ok(Arc::new(catalog.map_err(|error| StartError::failure(error.message))?))
 }
 
+/// Whether there is a data folder at this path.
+#[must_use]
+pub fn is_data_folder(data: &Path) -> bool {
+    folder::catalog(data).exists()
+}
+
 /// Primitives in a data folder.
 pub struct Embedded {
     folder: Arc<Folder>,

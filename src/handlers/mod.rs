@@ -385,7 +385,8 @@ impl<'a> Call<'a> {
     }
 
     fn terms(&self) -> Terms {
-        Terms { policy: self.policy.id(), timeout: self.timeout(), cancel: self.cancel.clone() }
+        let (cancel, owner) = (self.cancel.clone(), Default::default());
+        Terms { policy: self.policy.id(), timeout: self.timeout(), cancel, owner }
     }
 
     fn notes(&self) -> std::sync::MutexGuard<'_, Notes> {

@@ -182,6 +182,64 @@ fn fits(key: &Jwk, algorithm: Algorithm) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{BufRead, BufReader, Write};
+    use std::sync::Arc;
+
+    /// An issuer on this machine that gives these documents, by their path; its thread ends with the test.
+    fn issuer(keys: Arc<std::sync::Mutex<String>>) -> String {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let metadata = format!(r#"{{"issuer": "{url}", "jwks_uri": "{url}/keys"}}"#);
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let mut head = Vec::new();
+                let mut reader = BufReader::new(stream.try_clone().unwrap());
+                while reader.read_until(b'\n', &mut head).is_ok_and(|bytes| bytes > 2) {}
+                let body = if head.starts_with(b"GET /keys ") {
+                    keys.lock().unwrap().clone()
+                } else {
+                    metadata.clone()
+                };
+                let head =
+                    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+                let _ = stream.write_all((head + &body).as_bytes());
+            }
+        });
+        url
+    }
+
+    #[tokio::test]
+    async fn keys_that_were_exchanged_are_found_half_a_minute_later_and_the_former_ones_no_more() {
+        let jwks = |ids: &[&str]| {
+            let key = |id: &&str| {
+                serde_json::json!({
+                    "kty": "EC", "crv": "P-256", "kid": id,
+                    "x": "bcJNYD0sJpFbxqzGscRhkVGh1XxvmPC93MzZVilgJWA",
+                    "y": "mB_00D0rouMwnSE_CQlLsmYCl8hrD4DcAmrP87DnLF4",
+                })
+            };
+            serde_json::json!({"keys": ids.iter().map(key).collect::<Vec<_>>()}).to_string()
+        };
+        let shown = Arc::new(std::sync::Mutex::new(jwks(&["one"])));
+        let keys = IssuerKeys::new(&issuer(Arc::clone(&shown))).unwrap();
+        let found = async |id: &str| keys.find(Some(id), Algorithm::ES256).await.is_ok();
+        assert!(found("one").await && !found("two").await);
+        *shown.lock().unwrap() = jwks(&["two"]);
+        assert!(found("one").await && !found("two").await, "nothing is fetched yet");
+        let before = Instant::now().checked_sub(BETWEEN);
+        assert!(before.is_some());
+        keys.kept.lock().await.tried = before;
+        assert!(found("one").await, "a key that is known asks for no fetch");
+        assert!(found("two").await && !found("one").await);
+        // Kept keys are looked at again when they are old, however well known.
+        *shown.lock().unwrap() = jwks(&["three"]);
+        let old = Instant::now().checked_sub(KEPT_FOR);
+        assert!(old.is_some());
+        let mut kept = keys.kept.lock().await;
+        (kept.tried, kept.fetched) = (before, old);
+        drop(kept);
+        assert!(!found("two").await && found("three").await);
+    }
 
     #[test]
     fn metadata_is_looked_for_where_issuers_have_it() {

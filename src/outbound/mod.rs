@@ -19,6 +19,7 @@ pub use redact::{PLACEHOLDER, Redactor};
 pub use tls::trusting_the_system;
 
 use crate::error::{ErrorCode, ToolError};
+use crate::shares::{Owner, Shares, Taken};
 use async_trait::async_trait;
 use http::{HeaderMap, Method};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -27,7 +28,6 @@ use reqwest::{Client, retry};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Semaphore, SemaphorePermit};
 use url::{Host, Url};
 
 /// Requests under way at once.
@@ -60,7 +60,7 @@ impl Resolver for SystemResolver {
 /// Sends requests.
 pub struct Outbound {
     resolver: Arc<dyn Resolver>,
-    places: Semaphore,
+    places: Shares,
     /// How long a request may take.
     pub limit: Duration,
 }
@@ -121,19 +121,20 @@ impl Outbound {
     /// With this way of looking names up, and this time for each request.
     #[must_use]
     pub fn new(resolver: Arc<dyn Resolver>, limit: Duration) -> Self {
-        Self { resolver, places: Semaphore::new(MOST_AT_ONCE), limit }
+        Self { resolver, places: Shares::new(MOST_AT_ONCE), limit }
     }
 
     /// A place among the requests at once.
     ///
     /// # Errors
-    /// `BUSY`: all are taken.
-    pub fn place(&self) -> Result<SemaphorePermit<'_>, ToolError> {
-        self.places.try_acquire().map_err(|_| {
-            ToolError::new(
-                ErrorCode::Busy,
-                format!("{MOST_AT_ONCE} requests with secrets are under way, which is the most; try again"),
-            )
+    /// `BUSY`: all of this share are taken.
+    pub fn place(&self, owner: &Owner) -> Result<Taken, ToolError> {
+        self.places.try_take(owner, 1).ok_or_else(|| {
+            let words = format!(
+                "as many requests with secrets are under way as this caller's share of the {MOST_AT_ONCE} at once; \
+                 nothing was sent, try again when one of them has its answer"
+            );
+            ToolError::new(ErrorCode::Busy, words)
         })
     }
 

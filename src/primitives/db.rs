@@ -166,6 +166,7 @@ fn terms(call: &Call<'_>, policy: PolicyId) -> Terms {
         tool: tool_of(policy).unwrap_or_default(),
         others: Others { reads: tool_of(PolicyId::DatabaseRead), changes: tool_of(PolicyId::DatabaseChange) },
         cancel: call.cancel.clone(),
+        owner: call.caller.owner.clone(),
     }
 }
 

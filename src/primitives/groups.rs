@@ -3,17 +3,23 @@
 //! What they share is here: the store, the tools, the log. It does not judge who asks.
 
 use super::GroupServer;
+use super::audit_row;
+use super::whereabouts::Whereabouts;
 use crate::config::Settings;
 use crate::error::StartError;
 use crate::outbound::Outbound;
 use crate::spec::model::Manifest;
 use crate::state::Outcome;
+use crate::state::catalog::Primitive;
 use crate::state::clock::Clock;
+use crate::state::signing::Grant;
 use crate::state::store::Store;
 use crate::store::audit_log::AuditLog;
 use crate::surface::{Surface, SurfaceSettings};
+use serde_json::json;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 /// The groups.
 pub struct Groups {
@@ -24,6 +30,7 @@ pub struct Groups {
     surface: Arc<Surface>,
     words: SurfaceSettings,
     audit_log: Option<Arc<AuditLog>>,
+    whereabouts: Arc<Whereabouts>,
     /// One id for this run of the server, for the log.
     session: String,
     /// By id: a name may come to mean another group.
@@ -46,6 +53,8 @@ impl Groups {
         let surface = Arc::new(Surface::new(manifest, &settings.profile, &words, settings.read_only)?);
         let session = uuid::Uuid::new_v4().to_string();
         let outbound = Arc::new(Outbound::default());
+        let data = settings.primitives.as_ref().map(|place| Whereabouts::of(&place.data));
+        let whereabouts = Arc::new(data.unwrap_or_default());
         Ok(Self {
             store,
             clock,
@@ -54,6 +63,7 @@ impl Groups {
             surface,
             words,
             audit_log,
+            whereabouts,
             session,
             open: Mutex::default(),
         })
@@ -84,6 +94,29 @@ impl Groups {
         &self.surface
     }
 
+    /// Notes what was asked for by a signed URL as a call is noted, in the log in a file.
+    pub async fn note_signed(
+        &self,
+        grant: &Grant,
+        primitive: &Primitive,
+        method: &http::Method,
+        status: u16,
+        began: Instant,
+    ) {
+        let Some(log) = &self.audit_log else { return };
+        let groups = self.store.catalog().groups().await.unwrap_or_default();
+        let group = groups.into_iter().find(|entry| entry.group.id == primitive.group);
+        let detail = json!({
+            "key": grant.by,
+            "primitive": primitive.name,
+            "object": grant.key,
+            "status": status,
+            "group": group.map(|entry| entry.group.name),
+        });
+        let error = (status >= 400).then(|| format!("status {status}"));
+        log.write(&audit_row(&self.session, &format!("signed {method}"), began, error, &detail));
+    }
+
     /// The group of this name, made if it is missing and `create` says so. It is looked up each time, so that a group
     /// that somebody makes is served at once.
     ///
@@ -104,6 +137,7 @@ impl Groups {
                 words: self.words.clone(),
                 session: self.session.clone(),
                 audit_log: self.audit_log.clone(),
+                whereabouts: Arc::clone(&self.whereabouts),
             })
         });
         Ok(Arc::clone(server))

@@ -17,12 +17,13 @@ pub mod signing;
 pub mod storage;
 pub mod vault;
 mod vault_request;
+mod whereabouts;
 
 use crate::audit::{AuditRow, timestamp};
 use crate::config::Settings;
 use crate::error::{ErrorCode, ToolError};
 use crate::outbound::Outbound;
-use crate::outcome::{CallContext, Caller, Outcome};
+use crate::outcome::{CallContext, Caller, Outcome, Standing};
 use crate::spec::model::ErrorStyle;
 use crate::state::catalog::{Group, Kind, Primitive, choose};
 use crate::state::clock::Clock;
@@ -36,6 +37,7 @@ use serde_json::{Map, Value};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
+use whereabouts::Whereabouts;
 
 // The generated dispatch: from a tool to its handler.
 include!(concat!(env!("OUT_DIR"), "/dispatch_group.rs"));
@@ -56,6 +58,7 @@ pub struct GroupServer {
     words: SurfaceSettings,
     session: String,
     audit_log: Option<Arc<AuditLog>>,
+    whereabouts: Arc<Whereabouts>,
 }
 
 /// What a handler gives back.
@@ -86,6 +89,8 @@ pub struct Call<'a> {
     pub caller: Caller,
     /// Cancelled when the client no longer wants the answer.
     pub cancel: CancellationToken,
+    /// The place that it runs at.
+    place: Option<Arc<dyn Standing>>,
     notes: Mutex<Map<String, Value>>,
 }
 
@@ -104,6 +109,23 @@ impl Call<'_> {
     /// Notes an argument that matters for the log. Never a value that is kept, and never a secret.
     pub fn note(&self, name: &str, value: impl Into<Value>) {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), value.into());
+    }
+
+    /// Waits, without a place among the calls that run at once, until the call is cancelled at the latest.
+    pub async fn wait(&self, waiting: impl Future<Output = ()> + Send) {
+        let wait = async {
+            if let Some(place) = &self.place {
+                place.leave();
+            }
+            waiting.await;
+            if let Some(place) = &self.place {
+                place.back().await;
+            }
+        };
+        tokio::select! {
+            () = wait => {}
+            () = self.cancel.cancelled() => {}
+        }
     }
 
     /// The time, in milliseconds since 1970.
@@ -128,8 +150,8 @@ impl GroupServer {
         context: CallContext,
     ) -> Option<Outcome> {
         let began = Instant::now();
-        let call =
-            Call { server: self, caller: context.caller, cancel: context.cancel, notes: Mutex::default() };
+        let CallContext { caller, cancel, place, .. } = context;
+        let call = Call { server: self, caller, cancel, place, notes: Mutex::default() };
         let Some(active) = self.surface.tool(tool) else {
             let unknown = ToolError::arguments("unknown tool");
             self.record(&call, tool, began, Some(&unknown));
@@ -149,6 +171,7 @@ impl GroupServer {
             (Err(error), _) => Err(error),
         };
         self.record(&call, tool, began, result.as_ref().err());
+        let result = result.map_err(|error| self.whereabouts.left_out_of(error));
         Some(outcome(result, self.surface.profile().errors))
     }
 
@@ -157,16 +180,22 @@ impl GroupServer {
         let Some(log) = &self.audit_log else { return };
         let mut detail = call.notes.lock().unwrap_or_else(PoisonError::into_inner).clone();
         detail.insert("group".to_owned(), self.group.name.as_str().into());
-        log.write(&AuditRow {
-            ts: timestamp(jiff::Timestamp::now()),
-            session: self.session.clone(),
-            tool: crate::render::one_line(tool, 100),
-            ok: error.is_none(),
-            error: error.map(|error| format!("{} ({})", error.message, error.code.as_str())),
-            duration_ms: i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX),
-            detail: Some(Value::Object(detail).to_string()),
-            ..AuditRow::default()
-        });
+        let error = error.map(|error| format!("{} ({})", error.message, error.code.as_str()));
+        log.write(&audit_row(&self.session, tool, began, error, &Value::Object(detail)));
+    }
+}
+
+/// One line of the log in a file.
+fn audit_row(session: &str, tool: &str, began: Instant, error: Option<String>, detail: &Value) -> AuditRow {
+    AuditRow {
+        ts: timestamp(jiff::Timestamp::now()),
+        session: session.to_owned(),
+        tool: crate::render::one_line(tool, 100),
+        ok: error.is_none(),
+        error,
+        duration_ms: i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX),
+        detail: Some(detail.to_string()),
+        ..AuditRow::default()
     }
 }
 

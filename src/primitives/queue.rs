@@ -123,11 +123,13 @@ pub async fn receive(call: &Call<'_>, input: ReceiveInput) -> Result<Reply, Tool
         let next = next.and_then(|left| u64::try_from(left.max(1)).ok()).map_or(deadline, |left| {
             Instant::now().checked_add(Duration::from_millis(left)).map_or(deadline, |at| at.min(deadline))
         });
-        tokio::select! {
-            _ = changes.changed() => {}
-            () = tokio::time::sleep_until(next) => {}
-            () = call.cancel.cancelled() => {}
-        }
+        let change = async {
+            tokio::select! {
+                _ = changes.changed() => {}
+                () = tokio::time::sleep_until(next) => {}
+            }
+        };
+        call.wait(change).await;
     }
 }
 

@@ -35,7 +35,7 @@ pub struct SignInput {
 /// `PRECONDITION_FAILED` where nobody could follow it, `FORBIDDEN_TOOL`; as the catalog says.
 pub async fn sign(call: &Call<'_>, input: SignInput) -> Result<Reply, ToolError> {
     check_key("key", &input.key)?;
-    call.note("key", input.key.as_str());
+    call.note("object", input.key.as_str());
     call.note("method", input.method.as_str());
     let lasts = duration::milliseconds("expires_in", &input.expires_in, 1_000, Some(LONGEST))?;
     let method = if input.method == "PUT" { Method::Put } else { Method::Get };

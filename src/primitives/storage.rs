@@ -96,7 +96,7 @@ pub async fn list(call: &Call<'_>, input: ListInput) -> Result<Reply, ToolError>
 /// As the primitive says.
 pub async fn read(call: &Call<'_>, input: ReadInput) -> Result<Reply, ToolError> {
     check_key("key", &input.key)?;
-    call.note("key", input.key.as_str());
+    call.note("object", input.key.as_str());
     if input.head && input.range.is_some() {
         return Err(ToolError::arguments("give `head` or `range`, not both"));
     }
@@ -130,7 +130,7 @@ pub async fn read(call: &Call<'_>, input: ReadInput) -> Result<Reply, ToolError>
 /// As the primitive says.
 pub async fn write(call: &Call<'_>, input: WriteInput) -> Result<Reply, ToolError> {
     check_key("key", &input.key)?;
-    call.note("key", input.key.as_str());
+    call.note("object", input.key.as_str());
     call.note("action", input.action.as_str());
     let putting = input.action == "put";
     let puts = [

@@ -91,7 +91,7 @@ pub async fn send(call: &Call<'_>, input: SendInput) -> Result<Reply, ToolError>
     let entry = vault.entry(auth.secret.clone()).await?.ok_or_else(|| no_secret(&auth.secret))?;
     let private = judge(&entry, &url, &input.method, &auth.form)?;
     let outbound = &call.server.outbound;
-    let _place = outbound.place()?;
+    let _place = outbound.place(&call.caller.owner)?;
     let work = exchange(call, &*vault, &entry, &auth, Request { url, method, headers, body }, private);
     tokio::select! {
         done = tokio::time::timeout(outbound.limit, work) => match done {

@@ -11,6 +11,7 @@ use crate::outcome::{Caller, Reached};
 use crate::primitives::access::{allowed, narrowed};
 use crate::primitives::groups::Groups;
 use crate::server::http::{Admitted, Asked, Groups as GroupsOverHttp, Signed, Turned, Unsigned};
+use crate::shares::Owner;
 use crate::state::clock::{Clock, SystemClock};
 use crate::state::keys::{self, Key, Scope};
 use crate::state::signing::{ANYBODY, Claimed, Method};
@@ -176,10 +177,11 @@ impl GroupsOverHttp for ServedGroups {
                 Who::Anybody | Who::Operator => None,
             },
         };
+        let owner = Owner::new(&group.group.id, credential.as_deref().unwrap_or_default());
         Ok(Admitted {
             id: group.group.id.clone(),
             service: Arc::new(Served::Group(group)),
-            caller: Caller { credential, tools, reached: Some(Arc::new(reached)) },
+            caller: Caller { credential, tools, reached: Some(Arc::new(reached)), owner },
         })
     }
 
@@ -222,7 +224,13 @@ impl GroupsOverHttp for ServedGroups {
             return Err(Unsigned::Forbidden("a person has paused what this URL is for"));
         }
         let objects = self.groups.store().objects(&found).await.map_err(later)?;
-        Ok(Signed { grant, objects })
+        // Whoever uses a URL of a key's takes from that key's share.
+        let owner = Owner::new(&found.group, &grant.by);
+        Ok(Signed { grant, objects, primitive: found, owner })
+    }
+
+    async fn note_signed(&self, signed: &Signed, method: &http::Method, status: u16, began: Instant) {
+        self.groups.note_signed(&signed.grant, &signed.primitive, method, status, began).await;
     }
 
     fn issuer(&self) -> Option<&str> {

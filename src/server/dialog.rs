@@ -5,12 +5,13 @@
 
 use super::asking::{Questions, form, said_in, verdict};
 use crate::confirm::{Confirmer, Question, Said};
+use crate::outcome::Standing;
+use crate::shares::{Owner, Shares, Taken};
 use futures::future::BoxFuture;
 use rmcp::RoleServer;
 use rmcp::model::{ClientResult, ElicitRequest, ServerRequest};
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 /// One call's way to the person, up to 2025-11-25.
@@ -72,25 +73,31 @@ impl Confirmer for Dialog {
 
 /// A call's place among those that run at once.
 pub(super) struct Place {
-    places: Arc<Semaphore>,
-    held: Mutex<Option<OwnedSemaphorePermit>>,
+    places: Shares,
+    owner: Owner,
+    held: Mutex<Option<Taken>>,
 }
 
 impl Place {
     /// Not yet taken.
-    pub(super) fn among(places: &Arc<Semaphore>) -> Self {
-        Self { places: Arc::clone(places), held: Mutex::default() }
+    pub(super) fn among(places: &Shares, owner: Owner) -> Self {
+        Self { places: places.clone(), owner, held: Mutex::default() }
     }
 
     /// Waits for a place; it is given back when this is dropped.
     pub(super) async fn take(&self) {
-        // The semaphore is never closed.
-        let permit = Arc::clone(&self.places).acquire_owned().await.ok();
-        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = permit;
+        let taken = self.places.take(&self.owner, 1).await;
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(taken);
+    }
+}
+
+impl Standing for Place {
+    fn leave(&self) {
+        drop(self.held.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
-    fn leave(&self) {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).take();
+    fn back(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.take())
     }
 }
 

@@ -4,6 +4,7 @@
 //! Sources: JSON-RPC 2.0 (<https://www.jsonrpc.org/specification>), MCP's base protocol
 //! (<https://modelcontextprotocol.io/specification/2025-11-25/basic>).
 
+use super::whole::Whole;
 use crate::surface::values;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest,
@@ -83,21 +84,25 @@ pub(super) fn parse(line: &[u8]) -> Parsed {
         let rule = format!("a line may hold {} values; bind large data as one value", values::MAX_VALUES);
         return Parsed::One(Message::Refused(Refusal::new(id_alone(line), INVALID_REQUEST, rule)));
     }
-    match serde_json::from_slice::<Value>(line) {
+    match serde_json::from_slice::<Whole>(line)
+        .map(|whole| if whole.twice { None } else { Some(whole.value) })
+    {
         // The library's own words name the place and never quote the line.
         Err(error) => refused(PARSE_ERROR, &format!("the line is not valid JSON: {error}")),
-        Ok(Value::Array(messages)) if messages.is_empty() => {
+        // Readers differ in which one they take, and here the next one takes none.
+        Ok(None) => refused(INVALID_REQUEST, "a member of the message stands twice; send each once"),
+        Ok(Some(Value::Array(messages))) if messages.is_empty() => {
             refused(INVALID_REQUEST, "an empty batch asks for nothing")
         }
-        Ok(Value::Array(messages)) if messages.len() > MAX_BATCH_MESSAGES => {
+        Ok(Some(Value::Array(messages))) if messages.len() > MAX_BATCH_MESSAGES => {
             let rule = format!("a batch may hold {MAX_BATCH_MESSAGES} messages, not {}", messages.len());
             refused(INVALID_REQUEST, &rule)
         }
-        Ok(Value::Array(messages)) => Parsed::Batch(messages),
-        Ok(value) if line.len() > MAX_OTHER_BYTES && !is_tool_call(&value) => {
+        Ok(Some(Value::Array(messages))) => Parsed::Batch(messages),
+        Ok(Some(value)) if line.len() > MAX_OTHER_BYTES && !is_tool_call(&value) => {
             Parsed::One(too_long_for_its_method(&value))
         }
-        Ok(value) => Parsed::One(message(value)),
+        Ok(Some(value)) => Parsed::One(message(value)),
     }
 }
 
@@ -331,6 +336,9 @@ mod tests {
             (br#"{"jsonrpc":"2.0","id":1,"method":"ping"} x"#, "refused -32700 -"),
             (deep.as_bytes(), "refused -32700 -"),
             (deep_params.as_bytes(), "refused -32700 -"),
+            (br#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, "refused -32600 -"),
+            (br#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"params":{}}"#, "refused -32600 -"),
+            (br#"[{"jsonrpc":"2.0","method":"a/b","method":"a/b"}]"#, "refused -32600 -"),
             (b"5", "refused -32600 -"),
             (b"null", "refused -32600 -"),
             (b"[]", "refused -32600 -"),

@@ -5,7 +5,7 @@
 //!
 //! # Layout
 //!
-//! - `lines`: bytes to lines, bounded; `message`: a line to messages, or to the error it deserves
+//! - `lines`: bytes to lines, bounded; `message`: a line to messages, or to the error it deserves; `whole`: its JSON
 //! - `flight`: which requests are under way, and which answers belong into one batch
 //! - `writer`: the one task that writes
 //! - `transport`: the above as an rmcp transport
@@ -13,6 +13,7 @@
 //! - `handler`: what each method answers; `offers`: resources, prompts and completions in the library's types;
 //!   `changes`: who is told that the list of resources changed; `turns`: how many calls run at once, and what each
 //!   gets; `guard`: panics become answers; `progress`
+//! - `undelivered`: one error of the library that is none
 //! - `metrics`: what is counted of calls and requests
 //! - `serve`: start to end of a connection; `stdio`: which kind of stream fds 0 and 1 are
 //! - `http`: the same handler for many clients over Streamable HTTP
@@ -33,10 +34,13 @@ mod serve;
 pub mod stdio;
 mod transport;
 mod turns;
+mod undelivered;
+mod whole;
 mod writer;
 
 pub use lines::MAX_LINE_BYTES;
 pub use serve::{ANSWERS_AFTER_END, Ending, serve, serve_stdio, shut_down};
+pub use undelivered::NothingOfGoneClients;
 
 use crate::confirm::PATIENCE;
 use crate::outcome::{

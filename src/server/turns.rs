@@ -7,12 +7,12 @@ use super::dialog::Place;
 use super::guard::caught;
 use super::handler::{Shared, Wire};
 use super::progress::Progress;
-use crate::outcome::{CallContext, Caller};
+use crate::outcome::{CallContext, Caller, Standing};
+use crate::shares::Shares;
 use rmcp::RoleServer;
 use rmcp::model::ErrorData;
 use rmcp::service::RequestContext;
 use std::sync::Arc;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 /// Calls that run at once; more wait for their turn.
@@ -20,11 +20,11 @@ const CALLS_AT_ONCE: usize = 64;
 
 /// Places for calls that run at once, of all handlers that share them.
 #[derive(Clone, Debug)]
-pub(super) struct Places(Arc<Semaphore>);
+pub(super) struct Places(Shares);
 
 impl Default for Places {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(CALLS_AT_ONCE)))
+        Self(Shares::new(CALLS_AT_ONCE))
     }
 }
 
@@ -73,7 +73,8 @@ impl Turns {
         start: impl FnOnce(CallContext) -> F,
     ) -> Result<F::Output, ErrorData> {
         let cancel = CancellationToken::new();
-        let place = Arc::new(Place::among(&self.places.0));
+        let caller = caller(context);
+        let place = Arc::new(Place::among(&self.places.0, caller.owner.clone()));
         // A call that is cancelled while it waits still goes to the service, which keeps record of it.
         tokio::select! {
             biased;
@@ -86,8 +87,14 @@ impl Turns {
         let token = context.meta.get_progress_token();
         let progress = token.map(|token| Progress::start(context.peer.clone(), token));
         let (progress, reporter) = progress.unzip();
-        let caller = caller(context);
-        let call = caught(start(CallContext { caller, cancel: cancel.clone(), progress: reporter, confirm }));
+        let standing: Arc<dyn Standing> = place.clone();
+        let call = caught(start(CallContext {
+            caller,
+            cancel: cancel.clone(),
+            progress: reporter,
+            place: Some(standing),
+            confirm,
+        }));
         let outcome = {
             // On the heap from the start: within this future, it would be moved along with it several times.
             let mut call = Box::pin(call);

@@ -5,6 +5,7 @@
 use super::Outcome;
 use crate::error::ToolError;
 use crate::render::{Caps, DatumRows};
+use crate::shares::Owner;
 use async_trait::async_trait;
 use serde_json::Value;
 use std::time::Duration;
@@ -25,7 +26,7 @@ pub struct Statement {
 /// The terms of one call.
 #[derive(Clone, Debug)]
 pub struct Terms {
-    /// How long it may run, from the moment it is begun.
+    /// How long it may run, from the moment it is begun; and how long it may wait for that moment.
     pub timeout: Duration,
     /// Rows of each statement that are shown at most.
     pub max_rows: u64,
@@ -37,6 +38,8 @@ pub struct Terms {
     pub others: Others,
     /// Cancelled when the client no longer wants the answer.
     pub cancel: CancellationToken,
+    /// In whose share of what goes on at once.
+    pub owner: Owner,
 }
 
 /// The tools that an error may send an agent to.
@@ -86,6 +89,19 @@ pub fn check_branch(name: &str) -> Outcome<()> {
         ));
     }
     super::catalog::check_name("branch", name)
+}
+
+/// A branch to promote or to discard.
+///
+/// # Errors
+/// `INVALID_ARGUMENTS` for main.
+pub fn check_no_main(name: &str) -> Outcome<()> {
+    if name == MAIN {
+        return Err(ToolError::arguments(
+            "`branch` must be a branch, and main is none: branches take its place or are discarded; list shows them",
+        ));
+    }
+    Ok(())
 }
 
 /// A db primitive: main, and branches of it. No branch stands for main.

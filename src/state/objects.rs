@@ -129,6 +129,22 @@ pub fn check_type(content_type: &str) -> Outcome<()> {
     }
 }
 
+/// Whether two media types are the same (RFC 9110, 8.3.1): type, subtype, names of parameters and the charset whatever
+/// their case, other values as they are.
+#[must_use]
+pub fn same_type(one: &str, other: &str) -> bool {
+    fn parts(text: &str) -> impl Iterator<Item = (String, String)> {
+        text.split(';').map(str::trim).filter(|part| !part.is_empty()).enumerate().map(|(at, part)| {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            let name = name.trim().to_ascii_lowercase();
+            let value = value.trim().trim_matches('"');
+            let any_case = at > 0 && name == "charset";
+            (name, if any_case { value.to_ascii_lowercase() } else { value.to_owned() })
+        })
+    }
+    parts(one).eq(parts(other))
+}
+
 /// There is no object of this key.
 #[must_use]
 pub fn no_object(key: &str) -> ToolError {

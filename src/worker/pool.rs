@@ -11,6 +11,7 @@ use super::protocol::{Answer, FromWorker, Job, Order, Setup, ToWorker, Work};
 use super::unsent::Unsent;
 use crate::error::ErrorCode;
 use crate::policy::Narrowing;
+use crate::shares::{Owner, Shares, Taken};
 use crate::sqlite::diagnose::io_hint;
 use crate::sqlite::fault::Fault;
 use crate::sqlite::watch::Stop;
@@ -20,7 +21,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Mutex, Semaphore};
 use tokio::time::{sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +30,10 @@ pub const READERS: usize = 2;
 
 /// How long a job reads before another worker is got ready for the next one.
 const LONG_READ: Duration = Duration::from_millis(50);
+
+/// How long more than its own time a job waits for its turn where others' jobs may be ahead, so that it still gets it
+/// behind one that runs until it is stopped.
+const ONE_AHEAD: Duration = Duration::from_secs(2);
 
 /// How long the kernel may take to end workers that were killed.
 const KILL_WAIT: Duration = Duration::from_millis(100);
@@ -70,7 +75,9 @@ pub struct Pool {
     numbers: AtomicU64,
     places: Semaphore,
     /// Jobs that run at once, over all databases that share a yard; none for one database alone.
-    room: Option<Arc<Semaphore>>,
+    room: Option<Shares>,
+    /// How long more than its own time a job waits for its turn, where there is a room.
+    patience: Duration,
     idle: StdMutex<Vec<Worker>>,
     writer: Mutex<Option<Worker>>,
     pub(super) closing: CancellationToken,
@@ -83,7 +90,8 @@ pub struct Yard {
     /// How long to wait for another process's lock.
     pub busy_timeout: Duration,
     narrowing: Narrowing,
-    room: Arc<Semaphore>,
+    room: Shares,
+    patience: Duration,
     pub(super) nursery: Arc<Nursery>,
 }
 
@@ -91,8 +99,8 @@ impl Yard {
     /// A yard in which at most `jobs` run at once. A worker is `program`, or this program where it is left out.
     #[must_use]
     pub fn new(jobs: usize, busy_timeout: Duration, narrowing: Narrowing, program: Option<PathBuf>) -> Self {
-        let (room, nursery) = (Arc::new(Semaphore::new(jobs)), Arc::new(Nursery::of(program)));
-        Self { busy_timeout, narrowing, room, nursery }
+        let (room, nursery) = (Shares::new(jobs), Arc::new(Nursery::of(program)));
+        Self { busy_timeout, narrowing, room, patience: ONE_AHEAD, nursery }
     }
 
     /// The workers of one more database, in which nothing is the server's.
@@ -100,7 +108,8 @@ impl Yard {
     pub fn pool(&self, path: PathBuf) -> Pool {
         let pool = Pool {
             has_own_tables: false,
-            room: Some(Arc::clone(&self.room)),
+            room: Some(self.room.clone()),
+            patience: self.patience,
             nursery: Arc::clone(&self.nursery),
             ..Pool::new(path, self.busy_timeout, false)
         };
@@ -114,10 +123,13 @@ impl Yard {
 pub struct Terms {
     /// The policy's id.
     pub policy: &'static str,
-    /// How long it may run, from the moment a worker takes it.
+    /// How long it may run, from the moment a worker takes it. Where databases share a yard, it waits for that moment as
+    /// long, and [`ONE_AHEAD`] more.
     pub timeout: Duration,
     /// Cancelled when the client no longer wants it.
     pub cancel: CancellationToken,
+    /// In whose share of the yard it runs.
+    pub owner: Owner,
 }
 
 impl Pool {
@@ -133,6 +145,7 @@ impl Pool {
             numbers: AtomicU64::new(1),
             places: Semaphore::new(READERS),
             room: None,
+            patience: Duration::ZERO,
             idle: StdMutex::default(),
             writer: Mutex::new(None),
             closing: CancellationToken::new(),
@@ -140,15 +153,27 @@ impl Pool {
         }
     }
 
-    /// Waits until another job may run.
-    async fn room(&self, terms: &Terms) -> Result<Option<OwnedSemaphorePermit>, JobError> {
-        let Some(room) = &self.room else { return Ok(None) };
-        tokio::select! {
-            place = Arc::clone(room).acquire_owned() => {
-                place.map(Some).map_err(|_| Fault::Stopped(Stop::Cancelled).into())
+    /// Waits for a turn at the file, then until another job may run.
+    async fn admitted<T>(
+        &self,
+        turn: impl Future<Output = T>,
+        terms: &Terms,
+    ) -> Result<(T, Option<Taken>), JobError> {
+        let admitted = async {
+            let turn = turn.await;
+            match &self.room {
+                Some(room) => (turn, Some(room.take(&terms.owner, 1).await)),
+                None => (turn, None),
             }
+        };
+        tokio::select! {
+            biased;
             () = terms.cancel.cancelled() => Err(Fault::Stopped(Stop::Cancelled).into()),
             () = self.closing.cancelled() => Err(Fault::Stopped(Stop::Cancelled).into()),
+            admitted = admitted => Ok(admitted),
+            () = sleep(terms.timeout + self.patience), if self.room.is_some() => {
+                Err(no_room(terms.timeout + self.patience).into())
+            }
         }
     }
 
@@ -168,13 +193,8 @@ impl Pool {
     /// # Errors
     /// The worker's fault, a kill, a lost worker.
     pub async fn read(&self, work: Work, terms: &Terms, attend: &impl Attend) -> Result<Answer, JobError> {
-        let place = tokio::select! {
-            place = self.places.acquire() => place,
-            () = terms.cancel.cancelled() => return Err(Fault::Stopped(Stop::Cancelled).into()),
-            () = self.closing.cancelled() => return Err(Fault::Stopped(Stop::Cancelled).into()),
-        };
+        let (place, _room) = self.admitted(self.places.acquire(), terms).await?;
         let _place = place.map_err(|_| JobError::Fault(Fault::Stopped(Stop::Cancelled)))?;
-        let _room = self.room(terms).await?;
         let free = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut worker = match free.and_then(|worker| self.usable(worker)) {
             Some(worker) => worker,
@@ -218,8 +238,7 @@ impl Pool {
     /// # Errors
     /// The worker's fault, a kill, a lost worker.
     pub async fn write(&self, work: Work, terms: &Terms, attend: &impl Attend) -> Result<Answer, JobError> {
-        let mut slot = self.writer.lock().await;
-        let _room = self.room(terms).await?;
+        let (mut slot, _room) = self.admitted(self.writer.lock(), terms).await?;
         let mut worker = match slot.take().and_then(|worker| self.usable(worker)) {
             Some(worker) => worker,
             None => self.start(true).await?,
@@ -335,5 +354,51 @@ impl Pool {
                 }
             }
         }
+    }
+}
+
+/// A job that waited too long for its turn.
+fn no_room(waited: Duration) -> Fault {
+    let words = format!(
+        "the call waited {} s for others that run SQL, over all databases and in this one, and nothing was done; \
+         try again, with fewer calls at once",
+        waited.as_secs_f64()
+    );
+    Fault::error(ErrorCode::Busy, words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct NoLog;
+
+    impl Attend for NoLog {
+        async fn write_log(&self) {}
+    }
+
+    fn work() -> Work {
+        let caps = crate::render::Caps { max_result_bytes: 1, max_cell_chars: 1 };
+        Work::Batch(crate::sqlite::batch::Batch { statements: Vec::new(), max_rows: 1, caps, stamp: 1 })
+    }
+
+    #[tokio::test]
+    async fn a_job_that_gets_no_room_in_time_is_told_so_and_starts_no_worker() {
+        // A worker that cannot be started would be another error.
+        let program = Some(PathBuf::from("/nowhere"));
+        let yard =
+            Yard { patience: Duration::ZERO, ..Yard::new(1, Duration::ZERO, Narrowing::default(), program) };
+        let held = yard.room.try_take(&Owner::default(), 1);
+        let pool = yard.pool(PathBuf::from("/nowhere/a.db"));
+        let (timeout, cancel) = (Duration::from_millis(20), CancellationToken::new());
+        let terms = Terms { policy: "database_read", timeout, cancel, owner: Owner::new("team", "") };
+        for result in [pool.read(work(), &terms, &NoLog).await, pool.write(work(), &terms, &NoLog).await] {
+            let Err(JobError::Fault(Fault::Error(error))) = result else { panic!("{result:?}") };
+            assert_eq!(error.code, ErrorCode::Busy);
+            assert!(error.message.starts_with("the call waited 0.02 s"), "{error:?}");
+        }
+        drop(held);
+        let result = pool.read(work(), &terms, &NoLog).await;
+        assert!(matches!(result, Err(JobError::Lost(_))), "{result:?}");
     }
 }

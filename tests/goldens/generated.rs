@@ -1534,7 +1534,6 @@ static DATABASE_READ: Policy = Policy {
         PragmaRule { name: "collation_list", form: PragmaForm::Read },
         PragmaRule { name: "compile_options", form: PragmaForm::Read },
         PragmaRule { name: "data_version", form: PragmaForm::Read },
-        PragmaRule { name: "database_list", form: PragmaForm::Read },
         PragmaRule { name: "defer_foreign_keys", form: PragmaForm::Read },
         PragmaRule { name: "encoding", form: PragmaForm::Read },
         PragmaRule { name: "foreign_keys", form: PragmaForm::Read },
@@ -1614,7 +1613,6 @@ static DATABASE_CHANGE: Policy = Policy {
         PragmaRule { name: "collation_list", form: PragmaForm::Read },
         PragmaRule { name: "compile_options", form: PragmaForm::Read },
         PragmaRule { name: "data_version", form: PragmaForm::Read },
-        PragmaRule { name: "database_list", form: PragmaForm::Read },
         PragmaRule { name: "defer_foreign_keys", form: PragmaForm::Read },
         PragmaRule { name: "encoding", form: PragmaForm::Read },
         PragmaRule { name: "foreign_keys", form: PragmaForm::Read },
@@ -1920,7 +1918,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "a200aac63faa98da18cfec7522f7068192a00bef5df6621ed81e16dd08587ab3";
+pub const MANIFEST_SHA256: &str = "9ff3b3de95605d151a2e51c2524b4226fa0ddf570bea7373273b1e9fde964cc8";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
-pub const POLICY_SHA256: &str = "0f382b7f8be4222e25bfb803324fd737f015eb56f355e8546f1e06e9b356fce8";
+pub const POLICY_SHA256: &str = "4ee6624234a3e5d02e7bfde5938711010695892f48d6e3202ea76db250f5aa66";

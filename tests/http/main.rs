@@ -22,6 +22,7 @@ mod keys;
 mod many;
 mod metrics;
 mod oauth;
+mod shares;
 mod signed;
 mod starting;
 mod streams;

@@ -6,7 +6,7 @@ use http::Request;
 use serde_json::json;
 
 /// What /metrics answers to this credential.
-fn metrics(caller: &super::desk::Caller, credential: Option<&str>) -> (u16, String) {
+pub(crate) fn metrics(caller: &super::desk::Caller, credential: Option<&str>) -> (u16, String) {
     let mut request = Request::builder().uri(format!("http://{}/metrics", caller.authority));
     if let Some(credential) = credential {
         request = request.header("authorization", format!("Bearer {credential}"));

@@ -78,6 +78,19 @@ impl Issuer {
     }
 }
 
+/// A key of RSA with 2048 bits: PKCS #1 in base64, and the modulus; the exponent is 65537. Made for these tests.
+const RSA: (&str, &str) = (
+    include_str!("rsa_key.txt"),
+    "q7LtciYwUJYPkBrgoEOSRLtXw02hFl2CxiDpMmUXie9iNyZ5xXvM-8ryXgdOBJN4-enEsTz-acyP2L6Umi_Gbyu57qRy4bcXRovqyOKMnSmQGdhyX0Fzefpqu6qFBlgLEhPkZIvYYdVzs3zNvJKQpTsUjvHaRyvSLY0nrhCUNgKUJZbnLLjk4KPO0GjduFUUWYM2lk_-DDNjSBBfxjGDDy27qNuQeDZX4hhMjN-1ygxQs7_-_zzEfPXjB6cqAaWxUcqCxIgR1RzaeMHjGD8gX34H1FxXfHlVMgsL8lxZCkfFdM_bT-28O6f__rpFd8sp96W42AoWneni_P2fKJTBXQ",
+);
+
+fn rsa_token(algorithm: Algorithm, id: &str, claims: &Value) -> String {
+    let mut header = Header::new(algorithm);
+    header.kid = Some(id.to_owned());
+    let key = STANDARD.decode(RSA.0.replace('\n', "")).unwrap();
+    encode(&header, claims, &EncodingKey::from_rsa_der(&key)).unwrap()
+}
+
 fn public(pair: &Pair, id: &str) -> Value {
     json!({"kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": id, "x": pair.1, "y": pair.2})
 }
@@ -178,6 +191,48 @@ fn only_a_token_of_the_issuer_for_this_server_and_this_time_opens_anything() {
     // Keys still open their group, beside tokens.
     let key = hall.key("team", &[]);
     assert_eq!(hall.status("/mcp/team", Some(&key)), 200);
+}
+
+#[test]
+fn keys_of_rsa_open_by_their_own_algorithm_and_by_no_other() {
+    let issuer = Issuer::start();
+    let hall = hall(&issuer);
+    let rsa = |id: &str, algorithm: Option<&str>| {
+        let mut key = json!({"kty": "RSA", "use": "sig", "kid": id, "n": RSA.1, "e": "AQAB"});
+        if let Some(algorithm) = algorithm {
+            key["alg"] = json!(algorithm);
+        }
+        key
+    };
+    *issuer.keys.lock().unwrap() =
+        json!({"keys": [public(&ONE, "one"), rsa("two", Some("RS256")), rsa("three", None)]});
+    let good = issuer.claims("group:team");
+    // What a server takes for a secret that lets the token choose its algorithm.
+    let by_secret = |secret: &[u8]| {
+        let mut header = Header::new(Algorithm::HS256);
+        header.kid = Some("two".to_owned());
+        encode(&header, &good, &EncodingKey::from_secret(secret).unwrap()).unwrap()
+    };
+    let mut over = good.clone();
+    over["exp"] = json!(get_current_timestamp() - 31);
+    let mut elsewhere = good.clone();
+    elsewhere["aud"] = json!("https://other.example/mcp");
+    let modulus = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(RSA.1).unwrap();
+    let rows = [
+        ("RS256", rsa_token(Algorithm::RS256, "two", &good), 200),
+        ("RS256 with a key for any", rsa_token(Algorithm::RS256, "three", &good), 200),
+        ("PS256 with a key for any", rsa_token(Algorithm::PS256, "three", &good), 200),
+        ("PS256 with a key for RS256", rsa_token(Algorithm::PS256, "two", &good), 401),
+        ("RS256 with a key of an elliptic curve", rsa_token(Algorithm::RS256, "one", &good), 401),
+        ("ES256 with a key of RSA", token(&ONE, "two", &good), 401),
+        ("HS256 with the modulus", by_secret(RSA.1.as_bytes()), 401),
+        ("HS256 with the modulus as bytes", by_secret(&modulus), 401),
+        ("over", rsa_token(Algorithm::RS256, "two", &over), 401),
+        ("another audience", rsa_token(Algorithm::RS256, "two", &elsewhere), 401),
+    ];
+    for (what, token, status) in rows {
+        assert_eq!(hall.status("/mcp/team", Some(&token)), status, "{what}");
+    }
 }
 
 #[test]

@@ -125,6 +125,7 @@ fn every_condition_of_a_put_is_enforced() {
         sign(&hall, &key, all)
     };
     let typed = put(json!({"content_type": "image/png"}));
+    let charset = put(json!({"content_type": "text/plain; charset=utf-8"}));
     let small = put(json!({"max_size": 3}));
     let fresh = put(json!({"if_none_match": "*"}));
     let plain = put(json!({}));
@@ -134,6 +135,13 @@ fn every_condition_of_a_put_is_enforced() {
         (&typed, &[("content-type", "text/html")], "x", 415),
         (&typed, &[], "x", 415),
         (&typed, &[("content-type", "image/png")], "x", 200),
+        (&typed, &[("content-type", "Image/PNG")], "x", 200),
+        (&typed, &[("content-type", "image/png; x=1")], "x", 415),
+        (&charset, &[("content-type", "TEXT/plain;Charset=\"UTF-8\"")], "x", 200),
+        (&charset, &[("content-type", "text/plain")], "x", 415),
+        (&charset, &[("content-type", "text/plain; charset=latin1")], "x", 415),
+        (&plain, &[("content-range", "bytes 0-0/5")], "x", 400),
+        (&plain, &[("content-encoding", "gzip")], "x", 415),
         (&small, &[], "1234", 413),
         (&small, &[], "123", 200),
         (&fresh, &[], "x", 412),
@@ -156,6 +164,51 @@ fn every_condition_of_a_put_is_enforced() {
     assert_eq!(ask(&hall, "PUT", &sign(&hall, &key, json!({"key": "k"})), &[], "x").status, 403);
     assert_eq!(ask(&hall, "POST", &plain, &[], "x").status, 405);
     assert_eq!(ask(&hall, "DELETE", &plain, &[], "").status, 405);
+}
+
+#[test]
+fn what_is_done_by_url_is_logged_as_calls_are() {
+    let folder = tempfile::tempdir().unwrap();
+    people(folder.path(), &["groups", "create", "team"]);
+    people(folder.path(), &["primitives", "create", "storage", "files", "--group", "team"]);
+    let key = people(folder.path(), &["keys", "create", "--group", "team"]);
+    let log = folder.path().join("audit.jsonl");
+    let hall = Hall::on(folder, &["--audit-log", log.to_str().unwrap()], &[]);
+    let put = sign(&hall, &key, json!({"key": "k", "method": "PUT", "max_size": 3}));
+    let get = sign(&hall, &key, json!({"key": "k"}));
+    assert_eq!(ask(&hall, "PUT", &put, &[], "1234").status, 413);
+    assert_eq!(ask(&hall, "PUT", &put, &[("content-range", "bytes 0-0/5")], "1").status, 400);
+    assert_eq!(ask(&hall, "PUT", &put, &[], "123").status, 200);
+    assert_eq!(ask(&hall, "GET", &get, &[], "").status, 200);
+    assert_eq!(ask(&hall, "HEAD", &get, &[], "").status, 200);
+    // Nobody's request: it is as a call without a key.
+    assert_eq!(ask(&hall, "GET", &put, &[], "").status, 403);
+    let rows: Vec<Value> = std::fs::read_to_string(log)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let by = key.split('_').nth(1).unwrap();
+    let expected = [
+        ("storage_sign", true, Value::Null),
+        ("storage_sign", true, Value::Null),
+        ("signed PUT", false, json!(413)),
+        ("signed PUT", false, json!(400)),
+        ("signed PUT", true, json!(200)),
+        ("signed GET", true, json!(200)),
+        ("signed HEAD", true, json!(200)),
+    ];
+    assert_eq!(rows.len(), expected.len(), "{rows:?}");
+    for (row, (tool, ok, status)) in rows.iter().zip(expected) {
+        let detail: Value = serde_json::from_str(row["detail"].as_str().unwrap()).unwrap();
+        assert_eq!((&row["tool"], &row["ok"]), (&json!(tool), &json!(ok)), "{row}");
+        let error = if ok { Value::Null } else { json!(format!("status {status}")) };
+        assert_eq!(row["error"], error, "{row}");
+        let found =
+            [&detail["key"], &detail["object"], &detail["primitive"], &detail["group"], &detail["status"]];
+        assert_eq!(found, [&json!(by), &json!("k"), &json!("files"), &json!("team"), &status], "{row}");
+        assert_eq!(row["session"], rows[0]["session"]);
+    }
 }
 
 #[test]

@@ -12,9 +12,10 @@ fn without_a_token_it_does_not_start_and_says_what_to_do() {
         (&["--http", "127.0.0.1:0"], None, &["INDELIBLE_HTTP_TOKEN", "Authorization: Bearer", "--no-auth"]),
         (&["--http", "0.0.0.0:0"], None, &["INDELIBLE_HTTP_TOKEN", "--no-auth"]),
         (&["--http", "0.0.0.0:0", "--no-auth"], None, &["0.0.0.0", "loopback", "INDELIBLE_HTTP_TOKEN"]),
-        (&["--http", "127.0.0.1:0", "--no-auth"], Some("x"), &["only one of them"]),
-        (&["--http", "nowhere"], Some("x"), &["`nowhere`", "127.0.0.1:7777"]),
+        (&["--http", "127.0.0.1:0", "--no-auth"], Some(super::TOKEN), &["only one of them"]),
+        (&["--http", "nowhere"], Some(super::TOKEN), &["`nowhere`", "127.0.0.1:7777"]),
         (&["--no-auth"], None, &["--http"]),
+        (&["--http", "127.0.0.1:0"], Some("too-short"), &["at least 16", "openssl rand -hex 32"]),
     ];
     for (flags, token, words) in rows {
         let mut server = Server::on(&bench).flags(flags);
@@ -42,7 +43,7 @@ fn a_port_that_is_taken_is_said_before_the_database_is_touched() {
     let address = taken.local_addr().unwrap().to_string();
     let bench = Bench::empty();
     let (status, line) =
-        Server::on(&bench).flags(&["--http", &address]).env("INDELIBLE_HTTP_TOKEN", "x").refusal();
+        Server::on(&bench).flags(&["--http", &address]).env("INDELIBLE_HTTP_TOKEN", super::TOKEN).refusal();
     assert_eq!(status, 1);
     assert!(line.contains(&format!("cannot listen on {address}")) && line.contains("--http"), "{line}");
     assert!(!bench.path().exists());

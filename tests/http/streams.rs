@@ -73,4 +73,6 @@ fn a_client_that_goes_away_cancels_its_call() {
         assert!(desk.bench.query(row).contains("cancelled"), "{revision}: {}", desk.bench.query(row));
     }
     assert_eq!(desk.call("read_query", json!({"query": "SELECT 1 AS alive"})), "alive\n1\n# 1 rows");
+    let said = desk.server.stderr();
+    assert!(!said.contains("ERROR"), "whoever goes away is no fault of the server's: {said}");
 }

@@ -56,6 +56,7 @@ pub(crate) fn terms() -> Terms {
         tool: "db_exec".to_owned(),
         others: Default::default(),
         cancel: Default::default(),
+        owner: Default::default(),
     }
 }
 
@@ -188,12 +189,16 @@ fn what_is_refused_says_what_to_do() {
     for arguments in [
         json!({"action": "create"}),
         json!({"action": "create", "branch": "main"}),
+        json!({"action": "promote", "branch": "main"}),
+        json!({"action": "discard", "branch": "main", "force": true}),
         json!({"action": "create", "branch": "../x"}),
         json!({"action": "list", "branch": "x"}),
         json!({"action": "merge", "branch": "x"}),
     ] {
         assert_eq!(desk.refused("db_branch", arguments.clone()), "invalid_arguments", "{arguments}");
     }
+    let (_, words) = desk.refusal("db_branch", json!({"action": "promote", "branch": "main"}));
+    assert!(words.contains("main is none") && words.contains("list shows them"), "{words}");
     assert_eq!(desk.ok("db_branch", json!({"branch": "x"})), json!({"branch": "x", "action": "created"}));
     assert_eq!(desk.refused("db_branch", json!({"branch": "x"})), "conflict");
     for tool in ["db_query", "db_exec"] {

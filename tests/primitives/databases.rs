@@ -112,6 +112,59 @@ fn no_statement_makes_a_file_and_no_trigger_brings_in_what_is_refused() {
 }
 
 #[test]
+fn no_agent_learns_where_the_data_folder_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut desk = with_music(folder.path(), &[]);
+    let path = folder.path().to_str().unwrap().to_owned();
+    for tool in ["db_query", "db_exec"] {
+        for sql in [
+            "PRAGMA database_list",
+            "PRAGMA main.database_list",
+            "SELECT file FROM pragma_database_list",
+            "SELECT (SELECT file FROM pragma_database_list)",
+            "SELECT pgno FROM sqlite_dbpage",
+            "PRAGMA temp_store_directory",
+            "PRAGMA data_store_directory",
+        ] {
+            let (code, words) = desk.refusal(tool, json!({"sql": sql}));
+            assert!(!words.contains(&path), "{sql}: {words}");
+            let expected = if sql.contains("dbpage") { "unknown_table" } else { "refused" };
+            assert_eq!(code, expected, "{sql}: {words}");
+        }
+        // Everything that a pragma may show does not.
+        let listed = desk.ok(tool, json!({"sql": "SELECT name FROM pragma_pragma_list"}));
+        let listed = if tool == "db_exec" { listed["results"][0].clone() } else { listed };
+        let names = listed["rows"].as_array().unwrap().clone();
+        assert!(names.len() > 30, "{names:?}");
+        for name in names {
+            let sql = format!("PRAGMA {}", name[0].as_str().unwrap());
+            let answer = desk.client.request("tools/call", json!({"name": tool, "arguments": {"sql": sql}}));
+            assert!(!answer.to_string().contains(&path), "{sql}: {answer}");
+        }
+    }
+    // Nor by what goes wrong with the files.
+    desk.ok("primitive_create", json!({"type": "db", "name": "gone"}));
+    desk.ok("db_branch", json!({"primitive": "gone", "branch": "b"}));
+    let mut removed = 0;
+    for file in files(folder.path()).keys().filter(|file| !file.contains("catalog")) {
+        std::fs::remove_file(file).unwrap();
+        removed += 1;
+    }
+    assert!(removed > 2);
+    for (tool, arguments) in [
+        ("db_query", json!({"primitive": "gone", "sql": "SELECT 1"})),
+        ("db_exec", json!({"primitive": "gone", "sql": "CREATE TABLE t(a)"})),
+        ("db_branch", json!({"primitive": "gone", "action": "promote", "branch": "b"})),
+        ("primitive_snapshot", json!({"primitive": "gone"})),
+        ("primitive_fork", json!({"primitive": "gone"})),
+    ] {
+        let answer = desk.client.request("tools/call", json!({"name": tool, "arguments": arguments}));
+        assert_eq!(answer["result"]["isError"], true, "{tool}: {answer}");
+        assert!(!answer.to_string().contains(&path), "{tool}: {answer}");
+    }
+}
+
+#[test]
 fn values_come_back_exactly_and_what_is_missing_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let mut desk = with_music(folder.path(), &["--max-rows", "50"]);

@@ -31,6 +31,8 @@ mod support;
 mod vault;
 mod vault_commands;
 #[cfg(target_os = "linux")]
+mod vault_tls;
+#[cfg(target_os = "linux")]
 mod vault_use;
 
 use indelible::embedded::{Embedded, SqlSettings};

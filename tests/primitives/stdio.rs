@@ -69,6 +69,40 @@ impl Desk {
 }
 
 #[test]
+fn a_read_only_server_makes_neither_folder_nor_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let place = ["--profile", "primitives", "--data", data.to_str().unwrap(), "--read-only"];
+    let refusal = |flags: &[&str]| Server::bare().flags(&place).flags(flags).refusal();
+    let over_http = ["--http", "127.0.0.1:0", "--no-auth"];
+    for flags in [&["--group", "g"][..], &over_http, &[&over_http[..], &["--group", "g"]].concat()] {
+        let (status, line) = refusal(flags);
+        assert_eq!((status, data.exists()), (1, false), "{flags:?}: {line}");
+        assert!(line.contains("is no data folder, and with --read-only none is made"), "{flags:?}: {line}");
+    }
+    let groups = |words: &[&str]| {
+        let (status, out, said) =
+            Server::bare().flags(&["groups"]).flags(words).flags(&["--data", data.to_str().unwrap()]).run();
+        assert_eq!(status, 0, "{said}");
+        out
+    };
+    groups(&["create", "other"]);
+    for flags in [&["--group", "g"][..], &[&over_http[..], &["--group", "g"]].concat()] {
+        let (status, line) = refusal(flags);
+        assert_eq!(status, 1, "{flags:?}: {line}");
+        assert!(
+            line.contains("there is no group `g`, and with --read-only none is made"),
+            "{flags:?}: {line}"
+        );
+    }
+    let listed: Value = serde_json::from_str(&groups(&["list", "--json"])).unwrap();
+    assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
+    groups(&["create", "g"]);
+    let mut desk = Desk::with(&data, &["--read-only"]);
+    assert_eq!(desk.ok("primitive_list", json!({})), json!({"data": []}));
+}
+
+#[test]
 fn primitives_are_made_chosen_and_there_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let mut desk = Desk::at(folder.path());

@@ -92,7 +92,7 @@ fn a_mistake_is_one_line_that_says_what_to_do() {
     assert!(vault(data, &["list"], "").2.contains("no primitive of type vault"));
     desk.ok("primitive_create", json!({"type": "vault", "name": "v"}));
     done(data, &["set", "token"], "correct horse battery");
-    let rows: [(&[&str], &str, i32, &str); 14] = [
+    let rows: [(&[&str], &str, i32, &str); 15] = [
         (&["set", "short"], "1234567\n", 1, "8 characters to 8192 bytes, and this value has 7 characters"),
         (&["set", "two lines"], "12345678", 1, "`name` must be 1 to 64 letters"),
         (&["set", "lines"], "1234\n5678\n", 1, "no control characters"),
@@ -107,12 +107,34 @@ fn a_mistake_is_one_line_that_says_what_to_do() {
         (&["revoke", "token"], "", 2, "missing <GRANT>"),
         (&["revoke", "token", "4"], "", 1, "has no grant 4"),
         (&["list", "--primitive", "k"], "", 1, "is of type kv"),
+        (&["list", "--primitive", "kk"], "", 1, "has no primitive `kk`; did you mean `k`?"),
     ];
+    let agents = regex::Regex::new("(primitive|db|fs|queue|memory|vault|kv|storage)_[a-z]").unwrap();
     for (words, stdin, expected, line) in rows {
         let (status, said, wrong) = vault(data, words, stdin);
         assert_eq!((status, said.as_str()), (expected, ""), "{words:?} {wrong}");
         assert!(wrong.contains(line) && wrong.lines().count() == 1, "{words:?} {wrong}");
+        assert!(!agents.is_match(&wrong), "a person has no tools: {words:?} {wrong}");
         assert!(stdin.trim().is_empty() || !wrong.contains(stdin.trim()), "{words:?} {wrong}");
+    }
+    // The same in the other commands that take a primitive.
+    drop(desk);
+    for (words, line) in [
+        (&["snapshots", "create", "--primitive", "x"][..], "`indelible primitives list` shows"),
+        (&["snapshots", "create"], "the group has 2 primitives; give one with --primitive NAME"),
+        (&["snapshots", "list", "--primitive", "x"], "`indelible primitives list` shows"),
+        (&["snapshots", "restore", "x", "--primitive", "k", "--reason", "r"], "x"),
+        (&["primitives", "pause", "x"], "`indelible primitives list` shows"),
+        (&["primitives", "resume", "vv"], "did you mean `v`?"),
+        (&["primitives", "create", "kv", "k"], "already"),
+        (&["keys", "revoke", "nosuch"], "nosuch"),
+        (&["vault", "delete", "nosuch"], "`indelible vault list` shows"),
+        (&["vault", "grant", "nosuch", "--host", "a.example"], "`indelible vault list` shows"),
+    ] {
+        let place = ["--data", data.to_str().unwrap(), "--group", "g"];
+        let place = if words[1] == "revoke" { &place[..2] } else { &place };
+        let (status, _, wrong) = Server::bare().flags(words).flags(place).run();
+        assert!(status != 0 && wrong.contains(line) && !agents.is_match(&wrong), "{words:?} {wrong}");
     }
     let flags = ["vault", "list", "--data", data.to_str().unwrap()];
     assert!(Server::bare().flags(&flags).refusal().1.contains("no group: give --group NAME"));

@@ -48,6 +48,7 @@ pub(crate) const HOSTILE: &[Hostile] = &[
     row("PRAGMA writable_schema = ON", "NOT_SELECT", "refused", "refused"),
     row("PRAGMA query_only = OFF", "NOT_SELECT", "refused", "refused"),
     row("PRAGMA wal_checkpoint", "NOT_SELECT", "refused", "refused"),
+    row("PRAGMA database_list", "NOT_SELECT", "refused", "refused"),
     row("EXPLAIN SELECT 1", "NOT_SELECT", "", ""),
     row("EXPLAIN QUERY PLAN SELECT 1", "NOT_SELECT", "", ""),
     row("EXPLAIN DELETE FROM tracks", "NOT_SELECT", "", ""),

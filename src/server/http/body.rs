@@ -4,7 +4,8 @@
 //! plain text, which tells a client neither what is wrong nor which of its requests.
 
 use super::super::message::{self, INVALID_REQUEST, Message, Parsed, Refusal};
-use super::load::busy;
+use super::load::owner;
+use crate::shares::{Owner, Shares};
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -14,7 +15,6 @@ use axum::response::{IntoResponse, Response};
 use hyper::body::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 
 /// The longest body that is read.
 pub const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
@@ -30,11 +30,11 @@ const BLOCK_BYTES: usize = 16 * 1024;
 
 /// Room for the bodies that are being read.
 #[derive(Debug)]
-pub(super) struct Room(Semaphore);
+pub(super) struct Room(Shares);
 
 impl Default for Room {
     fn default() -> Self {
-        Self(Semaphore::new(BYTES_AT_ONCE / BLOCK_BYTES))
+        Self(Shares::new(BYTES_AT_ONCE / BLOCK_BYTES))
     }
 }
 
@@ -44,8 +44,9 @@ pub(super) async fn judged(State(room): State<Arc<Room>>, request: Request, next
     if request.method() != Method::POST || !is_json(request.headers()) {
         return next.run(request).await;
     }
+    let owner = owner(&request);
     let (parts, body) = request.into_parts();
-    let body = match collected(&room, &parts.headers, body, MAX_BODY_BYTES).await {
+    let body = match collected(&room, &owner, &parts.headers, body, MAX_BODY_BYTES).await {
         Ok(body) => body,
         Err(Unread::TooLong) => return too_long(),
         Err(unread) => return unread.into_response(),
@@ -64,7 +65,6 @@ pub(super) enum Unread {
     TooLong,
     BrokenOff,
     TooSlow,
-    NoRoom,
 }
 
 impl IntoResponse for Unread {
@@ -73,7 +73,6 @@ impl IntoResponse for Unread {
             Self::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, "the body is too long\n").into_response(),
             Self::BrokenOff => (StatusCode::BAD_REQUEST, "the body broke off\n").into_response(),
             Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body took too long\n").into_response(),
-            Self::NoRoom => busy(),
         }
     }
 }
@@ -84,6 +83,7 @@ impl IntoResponse for Unread {
 /// Why it was not read.
 pub(super) async fn collected(
     room: &Room,
+    owner: &Owner,
     headers: &HeaderMap,
     body: Body,
     most: usize,
@@ -93,18 +93,16 @@ pub(super) async fn collected(
     if length > most {
         return Err(Unread::TooLong);
     }
-    let blocks = u32::try_from(length / BLOCK_BYTES + 1).unwrap_or(u32::MAX);
     let read = async {
-        let _room = room.0.acquire_many(blocks).await.ok()?;
+        let _room = room.0.take(owner, length / BLOCK_BYTES + 1).await;
         let mut reading = Request::new(body);
         DefaultBodyLimit::max(most).apply(&mut reading);
-        Some(Bytes::from_request(reading, &()).await)
+        Bytes::from_request(reading, &()).await
     };
     match tokio::time::timeout(BODY_TIME, read).await {
-        Ok(Some(Ok(body))) => Ok(body),
-        Ok(Some(Err(error))) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => Err(Unread::TooLong),
-        Ok(Some(Err(_))) => Err(Unread::BrokenOff),
-        Ok(None) => Err(Unread::NoRoom),
+        Ok(Ok(body)) => Ok(body),
+        Ok(Err(error)) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => Err(Unread::TooLong),
+        Ok(Err(_)) => Err(Unread::BrokenOff),
         Err(_) => Err(Unread::TooSlow),
     }
 }

@@ -17,6 +17,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::HeaderValue;
+use axum::http::Method;
 use axum::http::StatusCode;
 use axum::http::header::{HOST, WWW_AUTHENTICATE};
 use axum::http::request::Parts;
@@ -62,6 +63,15 @@ pub trait Groups: Send + Sync + 'static {
         query: &str,
         writes: bool,
     ) -> impl Future<Output = Result<Signed, Unsigned>> + Send;
+
+    /// Notes for the log what was asked for by a URL that holds, and the status of the answer.
+    fn note_signed(
+        &self,
+        signed: &Signed,
+        method: &Method,
+        status: u16,
+        began: Instant,
+    ) -> impl Future<Output = ()> + Send;
 
     /// The issuer of tokens, where there is one.
     fn issuer(&self) -> Option<&str>;
@@ -206,6 +216,7 @@ async fn judged<G: Groups>(State(groups): State<Arc<G>>, request: Request, next:
     match admitted(&*groups, &parts).await {
         Ok(admitted) => {
             if let Some(admitted) = admitted {
+                parts.extensions.insert(admitted.caller.clone());
                 parts.extensions.insert(admitted);
             }
             next.run(Request::from_parts(parts, body)).await
@@ -245,7 +256,6 @@ async fn handed_over<G: Groups>(
     let Some(admitted) = request.extensions_mut().remove::<Admitted<G::Service>>() else {
         return Turned::NoSuch.answer("");
     };
-    request.extensions_mut().insert(admitted.caller.clone());
     match mounts.endpoint(admitted) {
         Ok(endpoint) => endpoint.handle(request).await.map(Body::new),
         Err(error) => {

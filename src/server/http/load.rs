@@ -2,33 +2,46 @@
 //!
 //! Calls that run at once are bounded behind it, by `turns`. Streams of subscriptions are, by `changes`.
 
+use crate::outcome::Caller;
+use crate::shares::{Owner, Shares, Taken};
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::http::header::RETRY_AFTER;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
-use tokio::sync::Semaphore;
 
 /// Requests whose answer has not begun; more are sent away.
 const REQUESTS_AT_ONCE: usize = 256;
 
 /// The places.
 #[derive(Debug)]
-pub(super) struct Load(Semaphore);
+pub(super) struct Load(Shares);
 
 impl Default for Load {
     fn default() -> Self {
-        Self(Semaphore::new(REQUESTS_AT_ONCE))
+        Self(Shares::new(REQUESTS_AT_ONCE))
+    }
+}
+
+impl Load {
+    /// A place in this share, if there is one.
+    pub(super) fn place(&self, owner: &Owner) -> Option<Taken> {
+        self.0.try_take(owner, 1)
     }
 }
 
 /// Sends requests away while there are too many.
 pub(super) async fn bounded(State(load): State<Arc<Load>>, request: Request, next: Next) -> Response {
-    match load.0.try_acquire() {
-        Ok(_place) => next.run(request).await,
-        Err(_) => busy(),
+    match load.place(&owner(&request)) {
+        Some(_place) => next.run(request).await,
+        None => busy(),
     }
+}
+
+/// In whose share of what goes on at once a request is.
+pub(super) fn owner(request: &Request) -> Owner {
+    request.extensions().get::<Caller>().map(|caller| caller.owner.clone()).unwrap_or_default()
 }
 
 /// The answer to whom there is no room for.

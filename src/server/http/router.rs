@@ -80,7 +80,7 @@ pub(super) fn measures(shared: &Shared) -> Router {
 /// How many requests at once and how much of their bodies.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bounds {
-    load: Arc<Load>,
+    pub(super) load: Arc<Load>,
     pub(super) room: Arc<Room>,
 }
 

@@ -9,14 +9,16 @@ use super::groups::Groups;
 use super::load::busy;
 use super::router::Bounds;
 use crate::error::{ErrorCode, ToolError};
+use crate::shares::Owner;
 use crate::state::blobs::MOST_WRITTEN;
-use crate::state::objects::{Condition, DEFAULT_TYPE, Head, Objects, check_type, range};
+use crate::state::catalog::Primitive;
+use crate::state::objects::{Condition, DEFAULT_TYPE, Head, Objects, check_type, range, same_type};
 use crate::state::signing::{Grant, PATH};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::http::header::{
-    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE,
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE,
     CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, IF_RANGE, RANGE, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS,
 };
@@ -26,6 +28,7 @@ use axum::routing::get;
 use futures::stream;
 use serde_json::json;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Bytes that are read and sent at once.
 const PIECE_BYTES: usize = 256 << 10;
@@ -36,6 +39,10 @@ pub struct Signed {
     pub grant: Grant,
     /// Where the object is.
     pub objects: Arc<dyn Objects>,
+    /// The primitive that it is in.
+    pub primitive: Primitive,
+    /// In whose share of what goes on at once.
+    pub owner: Owner,
 }
 
 /// Why a URL opens nothing.
@@ -59,44 +66,76 @@ struct Route<G> {
 pub(super) fn routes<G: Groups>(groups: Arc<G>, bounds: &Bounds) -> Router {
     let state = Arc::new(Route { groups, bounds: bounds.clone() });
     let both = get(read::<G>).put(write::<G>);
-    super::router::loaded(
-        Router::new().route(&format!("{PATH}/{{primitive}}"), both).with_state(state),
-        bounds,
-    )
+    Router::new().route(&format!("{PATH}/{{primitive}}"), both).with_state(state)
 }
 
 async fn read<G: Groups>(
     State(route): State<Arc<Route<G>>>,
     Path(primitive): Path<String>,
     RawQuery(query): RawQuery,
-    method: Method,
-    headers: HeaderMap,
+    request: Request,
 ) -> Response {
-    let signed = route.groups.signed(&primitive, &query.unwrap_or_default(), false).await;
-    let Signed { grant, objects } = match signed {
+    answered(&route, &primitive, query, request, false).await
+}
+
+async fn write<G: Groups>(
+    State(route): State<Arc<Route<G>>>,
+    Path(primitive): Path<String>,
+    RawQuery(query): RawQuery,
+    request: Request,
+) -> Response {
+    answered(&route, &primitive, query, request, true).await
+}
+
+/// Judges the URL, does what it allows, and has it noted as calls are.
+async fn answered<G: Groups>(
+    route: &Route<G>,
+    primitive: &str,
+    query: Option<String>,
+    request: Request,
+    writes: bool,
+) -> Response {
+    let began = Instant::now();
+    let signed = match route.groups.signed(primitive, &query.unwrap_or_default(), writes).await {
         Ok(signed) => signed,
-        Err(unsigned) => return refused(unsigned),
+        Err(unsigned) => {
+            tracing::info!(?unsigned, "a request by signed URL was turned away");
+            return guarded(refused(unsigned));
+        }
     };
+    let method = request.method().clone();
+    let response = match route.bounds.load.place(&signed.owner) {
+        None => busy(),
+        Some(_place) if writes => put(route, &signed, request).await,
+        Some(_place) => read_object(&signed, request).await,
+    };
+    route.groups.note_signed(&signed, &method, response.status().as_u16(), began).await;
+    guarded(response)
+}
+
+async fn read_object(signed: &Signed, request: Request) -> Response {
+    let (grant, objects) = (&signed.grant, Arc::clone(&signed.objects));
+    let (method, headers) = (request.method(), request.headers());
     let head = match objects.head(grant.key.clone()).await {
         Ok(Some(head)) => head,
         Ok(None) => {
-            return guarded((StatusCode::NOT_FOUND, "there is no object at this key\n").into_response());
+            return (StatusCode::NOT_FOUND, "there is no object at this key\n").into_response();
         }
         Err(error) => return failed(&error),
     };
-    let known = text(&headers, IF_NONE_MATCH).is_some_and(|tags| tags == "*" || lists(tags, &head.etag));
+    let known = text(headers, IF_NONE_MATCH).is_some_and(|tags| tags == "*" || lists(tags, &head.etag));
     if known {
-        return guarded((StatusCode::NOT_MODIFIED, [(ETAG, head.etag)]).into_response());
+        return (StatusCode::NOT_MODIFIED, [(ETAG, head.etag)]).into_response();
     }
-    let (status, (start, end)) = match part(&headers, &head) {
+    let (status, (start, end)) = match part(headers, &head) {
         Part::Whole => (StatusCode::OK, (0, head.size)),
         Part::Of(part) => (StatusCode::PARTIAL_CONTENT, part),
         Part::None => {
             let all = format!("bytes */{}", head.size);
-            return guarded((StatusCode::RANGE_NOT_SATISFIABLE, [(CONTENT_RANGE, all)]).into_response());
+            return (StatusCode::RANGE_NOT_SATISFIABLE, [(CONTENT_RANGE, all)]).into_response();
         }
     };
-    let body = if method == Method::HEAD { Body::empty() } else { pieces(objects, &head, start, end) };
+    let body = if *method == Method::HEAD { Body::empty() } else { pieces(objects, &head, start, end) };
     let mut response = (status, body).into_response();
     let mut set = |name: HeaderName, value: String| {
         if let Ok(value) = HeaderValue::try_from(value) {
@@ -113,53 +152,53 @@ async fn read<G: Groups>(
     if !is_harmless(&head.content_type) {
         set(CONTENT_DISPOSITION, "attachment".to_owned());
     }
-    guarded(response)
+    response
 }
 
-async fn write<G: Groups>(
-    State(route): State<Arc<Route<G>>>,
-    Path(primitive): Path<String>,
-    RawQuery(query): RawQuery,
-    request: Request,
-) -> Response {
-    let signed = route.groups.signed(&primitive, &query.unwrap_or_default(), true).await;
-    let Signed { grant, objects } = match signed {
-        Ok(signed) => signed,
-        Err(unsigned) => return refused(unsigned),
-    };
+async fn put<G>(route: &Route<G>, signed: &Signed, request: Request) -> Response {
+    let Signed { grant, objects, owner, .. } = signed;
     let (parts, body) = request.into_parts();
+    // RFC 9110 (14.5, 8.4): whoever does not know these two must not take the body for the whole object as it is.
+    if parts.headers.contains_key(CONTENT_RANGE) {
+        let words = "a PUT here writes the whole object; send all of it, without `Content-Range`\n";
+        return (StatusCode::BAD_REQUEST, words).into_response();
+    }
+    if parts.headers.contains_key(CONTENT_ENCODING) {
+        let words = "an object is kept as its bytes come; send them unpacked, without `Content-Encoding`\n";
+        return (StatusCode::UNSUPPORTED_MEDIA_TYPE, words).into_response();
+    }
     let given = text(&parts.headers, CONTENT_TYPE);
     let content_type = match (&grant.content_type, given) {
-        (Some(signed), given) if given != Some(signed) => {
+        (Some(signed), given) if !given.is_some_and(|given| same_type(given, signed)) => {
             let words = format!("this URL was signed for `Content-Type: {signed}`; send that\n");
-            return guarded((StatusCode::UNSUPPORTED_MEDIA_TYPE, words).into_response());
+            return (StatusCode::UNSUPPORTED_MEDIA_TYPE, words).into_response();
         }
         (_, Some(given)) => given.to_owned(),
         (_, None) => DEFAULT_TYPE.to_owned(),
     };
     let condition = match condition(&parts.headers, grant.if_none) {
         Ok(condition) => condition,
-        Err(words) => return guarded((StatusCode::BAD_REQUEST, words).into_response()),
+        Err(words) => return (StatusCode::BAD_REQUEST, words).into_response(),
     };
     if let Err(error) = check_type(&content_type) {
         return failed(&error);
     }
     let most =
         grant.max_size.and_then(|most| usize::try_from(most).ok()).unwrap_or(MOST_WRITTEN).min(MOST_WRITTEN);
-    let bytes = match body::collected(&route.bounds.room, &parts.headers, body, most).await {
+    let bytes = match body::collected(&route.bounds.room, owner, &parts.headers, body, most).await {
         Ok(bytes) => bytes,
         Err(Unread::TooLong) => {
             let words = format!("this URL takes at most {most} bytes\n");
-            return guarded((StatusCode::PAYLOAD_TOO_LARGE, words).into_response());
+            return (StatusCode::PAYLOAD_TOO_LARGE, words).into_response();
         }
-        Err(unread) => return guarded(unread.into_response()),
+        Err(unread) => return unread.into_response(),
     };
-    match objects.put(grant.key, bytes.to_vec(), content_type, "{}".to_owned(), condition).await {
+    match objects.put(grant.key.clone(), bytes.to_vec(), content_type, "{}".to_owned(), condition).await {
         Ok(head) => {
             let written = json!({"key": head.key, "etag": head.etag, "size": head.size});
             let kind = HeaderValue::from_static("application/json");
             let etag = HeaderValue::try_from(head.etag).unwrap_or(HeaderValue::from_static(""));
-            guarded(([(ETAG, etag), (CONTENT_TYPE, kind)], written.to_string()).into_response())
+            ([(ETAG, etag), (CONTENT_TYPE, kind)], written.to_string()).into_response()
         }
         Err(error) => failed(&error),
     }
@@ -239,14 +278,14 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
 }
 
 fn refused(unsigned: Unsigned) -> Response {
-    guarded(match unsigned {
+    match unsigned {
         Unsigned::Forbidden(words) => (StatusCode::FORBIDDEN, format!("{words}\n")).into_response(),
         Unsigned::Gone => (StatusCode::NOT_FOUND, "what this URL was for is no more\n").into_response(),
         Unsigned::Later(words) => {
             tracing::warn!(words, "a signed URL cannot be judged");
             busy()
         }
-    })
+    }
 }
 
 fn failed(error: &ToolError) -> Response {
@@ -257,7 +296,7 @@ fn failed(error: &ToolError) -> Response {
         ErrorCode::Busy => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
-    guarded((status, format!("{}\n", error.message)).into_response())
+    (status, format!("{}\n", error.message)).into_response()
 }
 
 /// What every answer carries.
