@@ -16,6 +16,7 @@ use indelible::state::objects::Condition;
 use indelible::state::queue::{NewJob, Queue, Settle};
 use indelible::state::store::Store;
 use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tempfile::TempDir;
@@ -75,6 +76,26 @@ fn side_by_side<F: Future<Output = ()> + 'static>(
     runtime.block_on(tasks);
 }
 
+/// What the disk does at the moment: a page is appended and synced, [`EACH`] times. Every write below costs at least one of
+/// these, and a send with its receive and its acknowledgement three; a run in which that does not show was not calm.
+#[divan::bench]
+fn disk_sync(bencher: Bencher<'_, '_>) {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let mut file = std::fs::File::create(folder.path().join("pages")).unwrap();
+    bencher.counter(ItemsCount::new(EACH)).bench_local(|| {
+        for _ in 0..EACH {
+            file.write_all(&[0; 4096]).unwrap();
+            file.sync_data().unwrap();
+        }
+    });
+}
+
+/// The same behind the others, so that a run shows whether the disk was another one in between.
+#[divan::bench]
+fn queue_zz_disk_sync(bencher: Bencher<'_, '_>) {
+    disk_sync(bencher);
+}
+
 #[divan::bench(args = CLIENTS)]
 fn kv_set(bencher: Bencher<'_, '_>, clients: u64) {
     let bench = bench(Kind::Kv);
@@ -117,6 +138,7 @@ fn queue_send(bencher: Bencher<'_, '_>, clients: u64) {
     });
 }
 
+/// One item is a whole round: three commits, one after the other.
 #[divan::bench(args = CLIENTS)]
 fn queue_send_receive_ack(bencher: Bencher<'_, '_>, clients: u64) {
     let bench = bench(Kind::Queue);

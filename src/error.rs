@@ -235,24 +235,26 @@ pub struct StartError {
     pub message: String,
     /// Further lines, where several things are wrong at once.
     pub more: Vec<String>,
+    /// What the error is for an agent, where it can come to one; none says nothing of it.
+    pub code: Option<ErrorCode>,
 }
 
 impl StartError {
     /// Exit status 1.
     pub fn failure(message: impl Into<String>) -> Self {
-        Self { exit: EXIT_FAILURE, message: message.into(), more: Vec::new() }
+        Self { exit: EXIT_FAILURE, message: message.into(), more: Vec::new(), code: None }
     }
 
     /// Exit status 2.
     pub fn usage(message: impl Into<String>) -> Self {
-        Self { exit: EXIT_USAGE, message: message.into(), more: Vec::new() }
+        Self { exit: EXIT_USAGE, message: message.into(), more: Vec::new(), code: None }
     }
 
     /// Exit status 2, with everything that is wrong in configuration files, a line each.
     pub fn lines(lines: impl IntoIterator<Item = impl ToString>) -> Self {
         let mut lines = lines.into_iter().map(|line| line.to_string());
         let message = lines.next().unwrap_or_default();
-        Self { exit: EXIT_USAGE, message, more: lines.collect() }
+        Self { exit: EXIT_USAGE, message, more: lines.collect(), code: None }
     }
 }
 

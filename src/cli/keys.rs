@@ -48,6 +48,9 @@ pub(super) enum KeysAction {
     Revoke {
         /// Its id, or its name if it is the only one
         key: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -107,10 +110,16 @@ pub(super) fn keys<P: Program>(
                     false => key_table(states),
                 })
             }
-            KeysAction::Revoke { key } => {
+            KeysAction::Revoke { key, json } => {
                 let key = chosen(&*catalog, &key).await?;
                 let now = catalog.keys().revoke(&key.id).await.map_err(failed)?;
-                Ok(format!("ok: key {} {}", key.id, if now { "revoked" } else { "was revoked already" }))
+                let stored = catalog.keys().find(&key.id).await.map_err(failed)?;
+                let key = stored.map_or(key, |stored| stored.key);
+                Ok(match json {
+                    true => entry(&key, state(&key, SystemClock.now())).to_string(),
+                    false if now => format!("ok: key {} revoked", key.id),
+                    false => format!("ok: key {} was revoked already", key.id),
+                })
             }
         }
     })?;
@@ -151,9 +160,12 @@ fn scope<P: Program>(
 /// The key of this id, or the only one of this name.
 async fn chosen(catalog: &dyn Catalog, wanted: &str) -> Result<Key, StartError> {
     let all = catalog.keys().list(None).await.map_err(failed)?;
+    if let Some(key) = all.iter().find(|key| key.id == wanted) {
+        return Ok(key.clone());
+    }
     let mut named: Vec<Key> = all
         .into_iter()
-        .filter(|key| key.id == wanted || (key.revoked_at.is_none() && key.name.as_deref() == Some(wanted)))
+        .filter(|key| key.revoked_at.is_none() && key.name.as_deref() == Some(wanted))
         .collect();
     match (named.pop(), named.len()) {
         (Some(only), 0) => Ok(only),

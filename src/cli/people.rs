@@ -56,11 +56,17 @@ pub(super) enum PrimitivesAction {
     Pause {
         /// Its name or id
         name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Take calls on a paused primitive of --group again
     Resume {
         /// Its name or id
         name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -132,8 +138,8 @@ pub(super) fn primitives<P: Program>(
                 let text = format!("ok: {} {} made in group {}", kind.name(), made.name, group.name);
                 Ok(if json { primitive_entry(&(group.name, made)).to_string() } else { text })
             }
-            PrimitivesAction::Pause { name } => set_paused(&*catalog, group, &name, true).await,
-            PrimitivesAction::Resume { name } => set_paused(&*catalog, group, &name, false).await,
+            PrimitivesAction::Pause { name, json } => set_paused(&*catalog, group, &name, true, json).await,
+            PrimitivesAction::Resume { name, json } => set_paused(&*catalog, group, &name, false, json).await,
         }
     })?;
     output::print(&text)?;
@@ -145,10 +151,14 @@ async fn set_paused(
     group: Option<&str>,
     name: &str,
     paused: bool,
+    json: bool,
 ) -> Result<String, StartError> {
     let group = one_group(catalog, group).await?;
     let found = one_primitive(catalog, &group, Some(name), None).await?;
     catalog.pause(&found, paused).await.map_err(failed)?;
+    if json {
+        return Ok(primitive_entry(&(group.name, Primitive { paused, ..found })).to_string());
+    }
     let what = if paused { "paused; its calls fail with `paused`" } else { "resumed" };
     Ok(format!("ok: {} {what}", found.name))
 }

@@ -6,7 +6,9 @@ use super::file::StateFile;
 use super::rows::{all, optional, query, run};
 use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::state_file::Steps;
-use crate::state::catalog::{Catalog, Group, GroupEntry, Kind, Primitive, check_name, new_id};
+use crate::state::catalog::{
+    Catalog, Group, GroupEntry, Kind, Primitive, check_name, check_primitive_name, new_id,
+};
 use crate::state::clock::Clock;
 use crate::state::keys::Keys;
 use crate::state::{Outcome, not_found};
@@ -56,7 +58,7 @@ impl SqlCatalog {
 
     /// A copy of a primitive as it would be, which is not in the catalog yet.
     pub(super) async fn unmade(&self, like: &Primitive, name: &str) -> Outcome<Primitive> {
-        check_name("new_name", name)?;
+        check_primitive_name("new_name", name)?;
         let (group, wanted) = (like.group.clone(), name.to_owned());
         let sql = "SELECT 1 FROM primitives WHERE group_id = ?1 AND name = ?2";
         let there = self
@@ -181,7 +183,7 @@ impl Catalog for SqlCatalog {
     }
 
     async fn create(&self, group: &Group, kind: Kind, name: &str) -> Outcome<Primitive> {
-        check_name("name", name)?;
+        check_primitive_name("name", name)?;
         let made =
             Primitive { id: new_id(), group: group.id.clone(), name: name.to_owned(), kind, paused: false };
         self.add(made.clone()).await?;

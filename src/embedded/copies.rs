@@ -84,7 +84,7 @@ impl Embedded {
                 primitive.name
             ))
         })?;
-        let in_use = self.open.lock().await.contains_key(&primitive.id)
+        let in_use = self.open.lock().await.contains(&primitive.id)
             || self.databases.lock().await.contains_key(&primitive.id);
         if in_use {
             let words = format!("`{}` is in use; end the server and restore then", primitive.name);

@@ -11,7 +11,7 @@ use crate::state::Outcome;
 use crate::state::blobs::{self, Blobs, INLINE, MOST_SHOWN};
 use crate::state::clock::Clock;
 use crate::state::files::{
-    Files, Found, Listed, Node, PathTest, in_the_way, is_below, is_text, nothing_at, parent,
+    Files, Found, Listed, Node, PathTest, check_length, in_the_way, is_below, is_text, nothing_at, parent,
 };
 use async_trait::async_trait;
 use rusqlite::{Connection, Row, params};
@@ -79,7 +79,7 @@ impl Files for SqlFiles {
             .await
     }
 
-    async fn list(&self, path: String, deep: bool, most: usize) -> Outcome<Vec<Listed>> {
+    async fn list(&self, path: String, deep: bool, offset: u64, most: usize) -> Outcome<Vec<Listed>> {
         self.file
             .read(move |connection| {
                 match look(connection, &path)? {
@@ -93,13 +93,15 @@ impl Files for SqlFiles {
                     Some(Node::Folder) => {}
                 }
                 let most = i64::try_from(most).unwrap_or(i64::MAX);
+                let offset = i64::try_from(offset).unwrap_or(i64::MAX);
                 if deep {
                     let (from, to) = below(&path);
-                    let sql = format!("{ENTRY} WHERE path >= ?1 AND path < ?2 ORDER BY path LIMIT ?3");
-                    return all(connection, &sql, params![from, to, most], listed);
+                    let sql =
+                        format!("{ENTRY} WHERE path >= ?1 AND path < ?2 ORDER BY path LIMIT ?3 OFFSET ?4");
+                    return all(connection, &sql, params![from, to, most, offset], listed);
                 }
-                let sql = format!("{ENTRY} WHERE parent = ?1 ORDER BY path LIMIT ?2");
-                all(connection, &sql, params![path, most], listed)
+                let sql = format!("{ENTRY} WHERE parent = ?1 ORDER BY path LIMIT ?2 OFFSET ?3");
+                all(connection, &sql, params![path, most, offset], listed)
             })
             .await
     }
@@ -357,11 +359,12 @@ fn copy_or_move(connection: &Connection, from: &str, to: &str, moving: bool, now
     let entries: Vec<(String, Option<i64>)> =
         all(connection, sql, params![from, first, behind], |row| Ok((row.get(0)?, row.get(1)?)))?;
     for (path, content) in entries {
-        let rest = path.strip_prefix(from).unwrap_or_default();
+        let new = format!("{to}{}", path.strip_prefix(from).unwrap_or_default());
+        check_length(&new)?;
         if moving {
             run(connection, "DELETE FROM entries WHERE path = ?1", [&path])?;
         }
-        put_entry(connection, &format!("{to}{rest}"), content, now)?;
+        put_entry(connection, &new, content, now)?;
     }
     Ok(())
 }

@@ -6,7 +6,9 @@ use crate::error::{ErrorCode, ToolError};
 use crate::sqlite::state_file::Steps;
 use crate::state::Outcome;
 use crate::state::clock::Clock;
-use crate::state::kv::{Entry, Kv, Range, Value, Write, Written, version_mismatch};
+use crate::state::kv::{
+    Entry, Kv, MOST_READ, Range, Value, Write, Written, too_much_at_once, version_mismatch,
+};
 use async_trait::async_trait;
 use rusqlite::{Connection, Row, params};
 use std::sync::Arc;
@@ -45,7 +47,7 @@ impl SqlKv {
 impl Kv for SqlKv {
     async fn get(&self, keys: Vec<String>) -> Outcome<Vec<Option<Entry>>> {
         let now = self.clock.now();
-        self.file.read(move |connection| keys.iter().map(|key| live(connection, key, now)).collect()).await
+        self.file.read(move |connection| found(connection, &keys, now)).await
     }
 
     async fn list(&self, range: Range) -> Outcome<(Vec<Entry>, bool)> {
@@ -60,6 +62,7 @@ impl Kv for SqlKv {
                 sweep(connection, now)?;
                 check_versions(
                     connection,
+                    "written",
                     writes.iter().map(|write| (write.key.as_str(), write.if_version)),
                     now,
                 )?;
@@ -95,7 +98,8 @@ impl Kv for SqlKv {
         let now = self.clock.now();
         self.file
             .write(move |connection| {
-                check_versions(connection, keys.iter().map(|key| (key.as_str(), if_version)), now)?;
+                let wanted = keys.iter().map(|key| (key.as_str(), if_version));
+                check_versions(connection, "deleted", wanted, now)?;
                 sweep(connection, now)?;
                 let mut deleted = 0;
                 for key in &keys {
@@ -119,6 +123,24 @@ pub(super) fn go_on_from(connection: &Connection, version: i64) -> Outcome<()> {
     run(connection, "UPDATE counter SET version = max(version, ?1)", params![version]).map(drop)
 }
 
+/// The entries of these keys. No value is read once there is too much of them.
+fn found(connection: &Connection, keys: &[String], now: i64) -> Outcome<Vec<Option<Entry>>> {
+    let (mut entries, mut size) = (Vec::with_capacity(keys.len()), 0);
+    for key in keys {
+        let entry = live(connection, key, now)?;
+        size += size_of(entry.as_ref());
+        if size > MOST_READ {
+            return Err(too_much_at_once(entries.len()));
+        }
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+fn size_of(entry: Option<&Entry>) -> usize {
+    entry.and_then(|entry| entry.value.as_ref()).map_or(0, Value::size)
+}
+
 fn listed(connection: &Connection, range: &Range, now: i64) -> rusqlite::Result<(Vec<Entry>, bool)> {
     // What is not wanted is not read.
     let columns = if range.values { "form, value" } else { "NULL, NULL" };
@@ -130,13 +152,14 @@ fn listed(connection: &Connection, range: &Range, now: i64) -> rusqlite::Result<
     // No key is empty, so every key stands behind the empty text.
     let after = range.after.as_deref().unwrap_or_default();
     let mut rows = statement.query(params![range.prefix, after, now])?;
-    let mut entries = Vec::new();
+    let (mut entries, mut size) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {
         let entry = entry(row)?;
         if !entry.key.starts_with(&range.prefix) {
             break;
         }
-        if entries.len() == range.limit {
+        size += size_of(Some(&entry));
+        if entries.len() == range.limit || (size > MOST_READ && !entries.is_empty()) {
             return Ok((entries, true));
         }
         entries.push(entry);
@@ -152,6 +175,7 @@ fn live(connection: &Connection, key: &str, now: i64) -> Outcome<Option<Entry>> 
 
 fn check_versions<'k>(
     connection: &Connection,
+    done: &str,
     wanted: impl Iterator<Item = (&'k str, Option<u64>)>,
     now: i64,
 ) -> Outcome<()> {
@@ -163,7 +187,7 @@ fn check_versions<'k>(
             mismatches.push((key.to_owned(), version));
         }
     }
-    if mismatches.is_empty() { Ok(()) } else { Err(version_mismatch(&mismatches)) }
+    if mismatches.is_empty() { Ok(()) } else { Err(version_mismatch(done, &mismatches)) }
 }
 
 fn put(connection: &Connection, write: Write) -> Outcome<Written> {

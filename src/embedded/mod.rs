@@ -14,7 +14,8 @@
 //! # Layout
 //!
 //! - `file_search`: texts in files
-//! - `folder`: where everything stands, and the lock; `file`: one file with its writing thread and its readers
+//! - `folder`: where everything stands, and the lock; `file`: one file with its writing thread and its readers;
+//!   `open_files`: which of them are open
 //! - `databases`: files of agents' own, reached through workers; `crew`: which workers there are; `fault_words`: what
 //!   their SQL came to, in words
 //! - `branches`: of databases; `copies`, `keeper`: snapshots, restores and forks; `records`: which file is what, in the
@@ -40,6 +41,7 @@ mod kv;
 mod memory;
 mod memory_vectors;
 mod objects;
+mod open_files;
 mod queue;
 mod records;
 mod rows;
@@ -68,6 +70,7 @@ use async_trait::async_trait;
 use crew::Crew;
 use databases::SqlDb;
 use keeper::Keeper;
+use open_files::OpenFiles;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -105,8 +108,8 @@ pub struct Embedded {
     catalog: Arc<catalog::SqlCatalog>,
     embedder: Option<Arc<dyn Embedder>>,
     keys: vault::KeySource,
-    /// Open files, by the id of their primitive.
-    open: Mutex<HashMap<String, Arc<StateFile>>>,
+    open: Mutex<OpenFiles>,
+    most_open: usize,
     databases: Mutex<HashMap<String, Arc<SqlDb>>>,
     crew: Arc<Crew>,
     keeper: Arc<Keeper>,
@@ -163,7 +166,21 @@ impl Embedded {
         let sweeper = Arc::new(Sweeper { folder: Arc::clone(&folder), keeper: of_sweeper, gate: shut });
         let keys = vault::KeySource::File(folder.vault_key());
         let (open, databases, embedder) = (Mutex::default(), Mutex::default(), None);
-        Ok(Self { folder, clock, catalog, embedder, keys, open, databases, crew, keeper, gate, sweeper })
+        let most_open = open_files::most_open();
+        Ok(Self {
+            folder,
+            clock,
+            catalog,
+            embedder,
+            keys,
+            open,
+            most_open,
+            databases,
+            crew,
+            keeper,
+            gate,
+            sweeper,
+        })
     }
 
     /// The same, with memories recalled by meaning, too, where there is a model.
@@ -190,10 +207,23 @@ impl Embedded {
     ) -> Outcome<Arc<StateFile>> {
         let mut open = self.open.lock().await;
         if let Some(file) = open.get(&primitive.id) {
-            return Ok(Arc::clone(file));
+            return Ok(file);
         }
         let (_, path) = self.place(primitive).await?;
-        let file = Arc::new(StateFile::open(path, steps)?);
+        close_all(open.surplus(self.most_open.saturating_sub(1))).await;
+        let opened = || {
+            let path = path.clone();
+            blocking(move || StateFile::open(path, steps))
+        };
+        let file = match opened().await {
+            // Others may have taken the descriptors that were counted on.
+            Err(error) if error.code == ErrorCode::Busy => {
+                close_all(open.surplus(0)).await;
+                opened().await?
+            }
+            opened => opened?,
+        };
+        let file = Arc::new(file);
         open.insert(primitive.id.clone(), Arc::clone(&file));
         Ok(file)
     }
@@ -281,11 +311,15 @@ impl Store for Embedded {
 
     async fn close(&self) {
         self.crew.close().await;
-        let files: Vec<Arc<StateFile>> = self.open.lock().await.drain().map(|(_, file)| file).collect();
-        for file in files {
-            file.close().await;
-        }
+        let files = self.open.lock().await.drain();
+        close_all(files).await;
         self.catalog.close().await;
+    }
+}
+
+async fn close_all(files: Vec<Arc<StateFile>>) {
+    for file in files {
+        file.close().await;
     }
 }
 

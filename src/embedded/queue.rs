@@ -9,8 +9,8 @@ use crate::sqlite::state_file::Steps;
 use crate::state::Outcome;
 use crate::state::clock::Clock;
 use crate::state::queue::{
-    DEAD, DEDUPE_WINDOW, LONGEST_LEASE, Leased, MOST_ATTEMPTS, NewJob, Queue, Sent, Settle, Settled, State,
-    backoff, lease_lost,
+    DEAD, DEDUPE_WINDOW, EXPIRED, LONGEST_LEASE, Leased, MOST_ATTEMPTS, NewJob, Queue, Sent, Settle, Settled,
+    State, backoff, lease_lost,
 };
 use async_trait::async_trait;
 use rusqlite::{Connection, Row, params};
@@ -18,7 +18,8 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 /// `errors` is a JSON array of texts. `dedupe` outlives its job, and keeps the window.
-pub(super) const STEPS: Steps = &["
+pub(super) const STEPS: Steps = &[
+    "
     CREATE TABLE jobs (
         seq INTEGER PRIMARY KEY,
         id TEXT NOT NULL UNIQUE,
@@ -43,7 +44,13 @@ pub(super) const STEPS: Steps = &["
         PRIMARY KEY (queue, key)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX dedupe_until ON dedupe (until);
-"];
+",
+    // The jobs of `LAST_LEASE`.
+    "CREATE INDEX jobs_last ON jobs (queue, visible_at) WHERE token IS NOT NULL AND attempts >= 5",
+];
+
+/// Whether the last lease of a job is on or has run out, of which there is an index.
+const LAST_LEASE: &str = "token IS NOT NULL AND attempts >= 5";
 
 /// Keys that a send forgets at most.
 const FORGOTTEN_AT_ONCE: i64 = 100;
@@ -114,12 +121,16 @@ impl Queue for SqlQueue {
     async fn next_visible(&self, queue: String) -> Outcome<Option<i64>> {
         self.file
             .read(move |connection| {
-                query(
-                    connection,
-                    "SELECT min(visible_at) FROM jobs WHERE queue = ?1",
-                    params![queue],
-                    |row| row.get(0),
-                )
+                let earliest = |queue: &str, which: &str| -> Outcome<Option<i64>> {
+                    let sql = format!("SELECT min(visible_at) FROM jobs WHERE queue = ?1{which}");
+                    query(connection, &sql, params![queue], |row| row.get(0))
+                };
+                let own = earliest(&queue, "")?;
+                let dying = match source(&queue) {
+                    Some(source) => earliest(source, &format!(" AND {LAST_LEASE}"))?,
+                    None => None,
+                };
+                Ok(own.into_iter().chain(dying).min())
             })
             .await
     }
@@ -137,10 +148,12 @@ pub(super) fn release(connection: &Connection, now: i64) -> Outcome<()> {
          WHERE token IS NOT NULL AND visible_at > ?1",
         params![now],
     )?;
+    // What is left with a token has a lease that ran out.
     run(
         connection,
-        "UPDATE jobs SET token = NULL WHERE token IS NOT NULL AND attempts < ?1",
-        params![MOST_ATTEMPTS],
+        "UPDATE jobs SET token = NULL, errors = iif(queue LIKE '%/dead', errors, json_insert(errors, '$[#]', ?2))
+         WHERE token IS NOT NULL AND attempts < ?1",
+        params![MOST_ATTEMPTS, EXPIRED],
     )?;
     Ok(())
 }
@@ -188,12 +201,24 @@ fn insert(connection: &Connection, id: String, job: NewJob, now: i64) -> Outcome
 }
 
 fn is_ready(connection: &Connection, queue: &str, now: i64) -> Outcome<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM jobs WHERE queue = ?1 AND visible_at <= ?2)";
-    query(connection, sql, params![queue, now], |row| row.get(0))
+    let is_there = |queue: &str, which: &str| -> Outcome<bool> {
+        let sql = format!("SELECT EXISTS (SELECT 1 FROM jobs WHERE queue = ?1 AND visible_at <= ?2{which})");
+        query(connection, &sql, params![queue, now], |row| row.get(0))
+    };
+    let dying = || source(queue).map_or(Ok(false), |source| is_there(source, &format!(" AND {LAST_LEASE}")));
+    Ok(is_there(queue, "")? || dying()?)
+}
+
+/// The queue that a queue of dead letters gets them from; none for another one. The dead do not die again.
+fn source(queue: &str) -> Option<&str> {
+    queue.strip_suffix(DEAD).filter(|source| !source.ends_with(DEAD))
 }
 
 fn lease_some(connection: &Connection, queue: &str, most: i64, lease: i64, now: i64) -> Outcome<Vec<Leased>> {
-    bury_the_worn_out(connection, queue, now)?;
+    let is_dead = queue.ends_with(DEAD);
+    if let Some(dying) = if is_dead { source(queue) } else { Some(queue) } {
+        bury_the_worn_out(connection, dying, now)?;
+    }
     let found = all(
         connection,
         "SELECT seq FROM jobs WHERE queue = ?1 AND visible_at <= ?2 ORDER BY priority DESC, seq LIMIT ?3",
@@ -203,9 +228,11 @@ fn lease_some(connection: &Connection, queue: &str, most: i64, lease: i64, now: 
     let one = |seq: i64| {
         query(
             connection,
-            "UPDATE jobs SET token = ?2, attempts = attempts + 1, visible_at = ?3, leased_at = ?4, lease = ?5
+            // Whoever had it before let the lease run out. Of a dead letter that is no failure.
+            "UPDATE jobs SET token = ?2, attempts = attempts + 1, visible_at = ?3, leased_at = ?4, lease = ?5,
+             errors = iif(token IS NULL OR ?6, errors, json_insert(errors, '$[#]', ?7))
              WHERE seq = ?1 RETURNING id, body, attempts, priority, token, visible_at, errors",
-            params![seq, uuid::Uuid::new_v4().simple().to_string(), now + lease, now, lease],
+            params![seq, uuid::Uuid::new_v4().simple().to_string(), now + lease, now, lease, is_dead, EXPIRED],
             leased,
         )
     };
@@ -214,16 +241,11 @@ fn lease_some(connection: &Connection, queue: &str, most: i64, lease: i64, now: 
 
 /// A lease that ran out is a failure; the last one ends a job.
 fn bury_the_worn_out(connection: &Connection, queue: &str, now: i64) -> Outcome<()> {
-    if queue.ends_with(DEAD) {
-        return Ok(());
-    }
-    run(
-        connection,
+    let sql = format!(
         "UPDATE jobs SET queue = queue || ?3, origin = queue, token = NULL,
-         errors = json_insert(errors, '$[#]', 'lease_expired')
-         WHERE queue = ?1 AND visible_at <= ?2 AND token IS NOT NULL AND attempts >= ?4",
-        params![queue, now, DEAD, MOST_ATTEMPTS],
-    )?;
+         errors = json_insert(errors, '$[#]', ?4) WHERE queue = ?1 AND visible_at <= ?2 AND {LAST_LEASE}"
+    );
+    run(connection, &sql, params![queue, now, DEAD, EXPIRED])?;
     Ok(())
 }
 
@@ -309,4 +331,19 @@ fn leased(row: &Row<'_>) -> rusqlite::Result<Leased> {
         expires_at: row.get(5)?,
         errors: serde_json::from_str(&errors).unwrap_or_default(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lease_is_that_of_the_last_attempt() {
+        assert!(LAST_LEASE.ends_with(&format!(">= {MOST_ATTEMPTS}")));
+        assert!(STEPS.concat().contains(LAST_LEASE), "else the index is of no use");
+        let rows = [("q", None), ("q/dead", Some("q")), ("q/dead/dead", None), ("/dead", Some(""))];
+        for (queue, expected) in rows {
+            assert_eq!(source(queue), expected, "{queue}");
+        }
+    }
 }

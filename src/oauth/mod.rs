@@ -66,7 +66,8 @@ pub enum Refused {
 
 #[derive(Deserialize)]
 struct Claims {
-    exp: i64,
+    /// A NumericDate, which may have a fraction (<https://datatracker.ietf.org/doc/html/rfc7519#section-2>).
+    exp: f64,
     sub: Option<String>,
     client_id: Option<String>,
     scope: Option<Value>,
@@ -120,7 +121,8 @@ impl Verifier {
         let subject = claims.sub.or(claims.client_id).unwrap_or_default();
         Ok(Token {
             subject: crate::render::one_line(&subject, 100),
-            until: claims.exp.saturating_mul(1_000),
+            // What is beyond 64 bits stays at their end.
+            until: (claims.exp * 1_000.0) as i64,
             scopes: Scopes::of(claims.scope.as_ref().or(claims.scp.as_ref())),
         })
     }

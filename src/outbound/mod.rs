@@ -7,12 +7,13 @@
 //! # Layout
 //!
 //! - `address`: whose an address is; `tls`: the provider of cryptography and whom to trust
-//! - `redact`: takes a secret out of an answer, in every spelling of `spellings`
+//! - `redact`: takes a secret out of an answer, in every spelling of `spellings`, under the escapes that `unescape` undoes
 
 mod address;
 mod redact;
 mod spellings;
 mod tls;
+mod unescape;
 
 pub use address::{Reach, reach};
 pub use redact::{PLACEHOLDER, Redactor};

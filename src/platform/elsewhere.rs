@@ -44,6 +44,10 @@ pub(super) fn is_lack_of_descriptors(_error: &io::Error) -> bool {
     false
 }
 
+pub(super) fn most_descriptors() -> Option<u64> {
+    None
+}
+
 pub(super) fn is_lack_of_processes(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::OutOfMemory
 }

@@ -76,6 +76,12 @@ pub fn is_lack_of_descriptors(error: &std::io::Error) -> bool {
     system::is_lack_of_descriptors(error)
 }
 
+/// How many descriptors this process may have at once; none where there is no such limit.
+#[must_use]
+pub fn most_descriptors() -> Option<u64> {
+    system::most_descriptors()
+}
+
 /// Whether the system gives this user no more processes, threads or memory.
 #[must_use]
 pub fn is_lack_of_processes(error: &std::io::Error) -> bool {

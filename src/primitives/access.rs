@@ -56,6 +56,15 @@ pub fn narrowed(surface: &Surface, allowed: Allowed, query: Option<&str>) -> Res
     Ok(Some(with_list(surface, left.map(str::to_owned))))
 }
 
+/// What somebody came in with opens nothing any more.
+#[must_use]
+pub fn over() -> ToolError {
+    ToolError::new(
+        ErrorCode::ForbiddenTool,
+        "the key or token that this call came in with was taken back or has ended meanwhile, and nothing was done; ask a person for another",
+    )
+}
+
 /// Whether all of them are names of active tools.
 ///
 /// # Errors

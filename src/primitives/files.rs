@@ -19,7 +19,7 @@ pub struct ReadInput {
     pub list: bool,
     /// Whether to list what is in its folders, too.
     pub recursive: bool,
-    /// Where to begin, in bytes.
+    /// Where to begin: in bytes, or in entries of a list.
     pub offset: u64,
 }
 
@@ -75,11 +75,13 @@ pub async fn read(call: &Call<'_>, input: ReadInput) -> Result<Reply, ToolError>
     let files = files(call, input.primitive.as_deref()).await?;
     if input.list || input.recursive {
         // One more shows whether there are more.
-        let mut entries = files.list(path.clone(), input.recursive, MOST_LISTED + 1).await?;
+        let most = MOST_LISTED + 1;
+        let mut entries = files.list(path.clone(), input.recursive, input.offset, most).await?;
         let truncated = entries.len() > MOST_LISTED;
         entries.truncate(MOST_LISTED);
-        let data = Some(entries.into_iter().map(listed).collect());
-        return Reply::of(&FileRead { path, data, truncated, ..FileRead::default() });
+        let end = input.offset.saturating_add(u64::try_from(entries.len()).unwrap_or_default());
+        let (data, next_offset) = (Some(entries.into_iter().map(listed).collect()), truncated.then_some(end));
+        return Reply::of(&FileRead { path, data, next_offset, truncated, ..FileRead::default() });
     }
     let Some(node) = files.look(path.clone()).await? else { return Err(nothing_at(&path)) };
     let Node::File { size, text } = node else {
@@ -183,8 +185,8 @@ pub async fn search(call: &Call<'_>, input: SearchInput) -> Result<Reply, ToolEr
             paths.into_iter().map(|path| FileHit { path, line: None, snippet: None }).collect()
         }
         (None, Some(query)) => {
-            if query.trim().is_empty() || query.contains(['\n', '\r']) {
-                return Err(ToolError::arguments("`query` must be a text of one line"));
+            if query.trim().is_empty() || query.contains(['\n', '\r', '\0']) {
+                return Err(ToolError::arguments("`query` must be a text of one line, without a NUL"));
             }
             call.note("query", query.as_str());
             let path = clean("path", input.path.as_deref().unwrap_or("/"))?;
@@ -216,7 +218,12 @@ pub async fn fork(call: &Call<'_>, input: ForkInput) -> Result<Reply, ToolError>
     let from = clean("from", &input.from)?;
     let to = match &input.to {
         Some(to) => clean("to", to)?,
-        None => format!("{from}-fork-{}", super::short_id()),
+        None => clean("to", &format!("{from}-fork-{}", super::short_id())).map_err(|error| {
+            ToolError::arguments(format!(
+                "{}, and it is `from` with -fork- and 6 characters; give it",
+                error.message
+            ))
+        })?,
     };
     call.note("from", from.as_str());
     call.note("to", to.as_str());

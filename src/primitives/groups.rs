@@ -6,7 +6,7 @@ use super::GroupServer;
 use super::audit_row;
 use super::whereabouts::Whereabouts;
 use crate::config::Settings;
-use crate::error::StartError;
+use crate::error::{StartError, ToolError};
 use crate::outbound::Outbound;
 use crate::spec::model::Manifest;
 use crate::state::Outcome;
@@ -82,6 +82,12 @@ impl Groups {
         &self.store
     }
 
+    /// An error without where the data folder is.
+    #[must_use]
+    pub fn without_whereabouts(&self, error: ToolError) -> ToolError {
+        self.whereabouts.left_out_of(error)
+    }
+
     /// Whether nothing may be changed.
     #[must_use]
     pub fn read_only(&self) -> bool {
@@ -107,7 +113,7 @@ impl Groups {
         let groups = self.store.catalog().groups().await.unwrap_or_default();
         let group = groups.into_iter().find(|entry| entry.group.id == primitive.group);
         let detail = json!({
-            "key": grant.by,
+            "credential": grant.by,
             "primitive": primitive.name,
             "object": grant.key,
             "status": status,

@@ -261,10 +261,7 @@ fn to_keep(what: &str, value: Json, encoding: Option<&str>) -> Result<Value, Too
         }
         Some(_) => return Err(ToolError::arguments("`encoding` must be json or bytes")),
     };
-    let size = match &value {
-        Value::Json(text) => text.len(),
-        Value::Bytes(bytes) => bytes.len(),
-    };
+    let size = value.size();
     if size > LARGEST_VALUE {
         return Err(ToolError::new(
             ErrorCode::TooLarge,

@@ -106,6 +106,24 @@ impl Call<'_> {
         Ok(chosen)
     }
 
+    /// Whether a call that has waited may still do what it came for: the primitive is there and not paused, and what the
+    /// caller came in with still opens the group.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, `PAUSED`, `FORBIDDEN_TOOL`; as the catalog says.
+    pub(crate) async fn still_stands(&self, primitive: &Primitive) -> Result<(), ToolError> {
+        let catalog = self.server.store.catalog();
+        let found = catalog.primitive(&primitive.id).await?;
+        choose(found.into_iter().collect(), Some(&primitive.id), Some(primitive.kind))?;
+        let Some(reached) = &self.caller.reached else { return Ok(()) };
+        let holds = match catalog.keys().find(&reached.signer).await? {
+            Some(key) => key.key.holds(self.now()),
+            // No key, but the operator or a token, and nothing is known of those but when they end.
+            None => reached.until.is_none_or(|end| self.now() < end),
+        };
+        if holds { Ok(()) } else { Err(access::over()) }
+    }
+
     /// Notes an argument that matters for the log. Never a value that is kept, and never a secret.
     pub fn note(&self, name: &str, value: impl Into<Value>) {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), value.into());
@@ -158,7 +176,7 @@ impl GroupServer {
             return None;
         };
         if let Some(credential) = &call.caller.credential {
-            call.note("key", &**credential);
+            call.note("credential", &**credential);
         }
         if !call.caller.may(tool) {
             let error = access::forbidden(tool, &call.caller);
@@ -170,6 +188,7 @@ impl GroupServer {
             (Ok(_), None) => Err(ToolError::arguments("the tool has nothing to run")),
             (Err(error), _) => Err(error),
         };
+        let result = result.map_err(of_this_profile);
         self.record(&call, tool, began, result.as_ref().err());
         let result = result.map_err(|error| self.whereabouts.left_out_of(error));
         Some(outcome(result, self.surface.profile().errors))
@@ -215,6 +234,14 @@ fn behind_cursor(cursor: &str) -> Result<String, ToolError> {
     bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
         ToolError::arguments("`cursor` must be the next_cursor of a page before; leave it out to start again")
     })
+}
+
+/// What workers call too big is too large here, as it is where no SQL is.
+fn of_this_profile(error: ToolError) -> ToolError {
+    match error.code {
+        ErrorCode::TooBig => ToolError { code: ErrorCode::TooLarge, ..error },
+        _ => error,
+    }
 }
 
 fn outcome(result: Result<Reply, ToolError>, errors: ErrorStyle) -> Outcome {

@@ -3,7 +3,7 @@
 use super::{Call, Reply};
 use crate::error::{ErrorCode, ToolError};
 use crate::results::{QueueAcked, QueueJob, QueueReceived, QueueSent};
-use crate::state::catalog::Kind;
+use crate::state::catalog::{Kind, Primitive};
 use crate::state::queue::{
     LARGEST_BODY, LONGEST_LEASE, LONGEST_WAIT, Leased, NewJob, Queue, Settle, State, check_queue,
 };
@@ -15,6 +15,8 @@ use tokio::time::Instant;
 
 /// The longest error text that is kept, in characters.
 const LONGEST_ERROR: usize = 1_000;
+/// How often whoever waits looks whether the primitive and the key that it came in with still stand.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The longest dedupe_key, in bytes.
 const LONGEST_DEDUPE_KEY: usize = 256;
 
@@ -71,7 +73,7 @@ pub struct AckInput {
 /// # Errors
 /// As the primitive says.
 pub async fn send(call: &Call<'_>, input: SendInput) -> Result<Reply, ToolError> {
-    let queue = queue(call, input.primitive.as_deref(), &input.queue, true).await?;
+    let (_, queue) = queue(call, input.primitive.as_deref(), &input.queue, true).await?;
     let delay = input.delay.as_deref().map(|delay| duration::milliseconds("delay", delay, 0, None));
     let body = input.body.to_string();
     if body.len() > LARGEST_BODY {
@@ -98,12 +100,13 @@ pub async fn send(call: &Call<'_>, input: SendInput) -> Result<Reply, ToolError>
 /// # Errors
 /// As the primitive says.
 pub async fn receive(call: &Call<'_>, input: ReceiveInput) -> Result<Reply, ToolError> {
-    let queue = queue(call, input.primitive.as_deref(), &input.queue, false).await?;
+    let (primitive, queue) = queue(call, input.primitive.as_deref(), &input.queue, false).await?;
     let lease = duration::milliseconds("lease", &input.lease, 1_000, Some(LONGEST_LEASE))?;
     let wait = input.wait.as_deref().map(|wait| duration::milliseconds("wait", wait, 0, Some(LONGEST_WAIT)));
     let wait = u64::try_from(wait.transpose()?.unwrap_or_default()).unwrap_or_default();
     let deadline = Instant::now() + Duration::from_millis(wait);
     let mut changes = queue.changes();
+    let mut waited = false;
     loop {
         changes.borrow_and_update();
         // Who is gone gets no job.
@@ -113,6 +116,10 @@ pub async fn receive(call: &Call<'_>, input: ReceiveInput) -> Result<Reply, Tool
                 "the client cancelled the call; no job was leased",
             ));
         }
+        if waited {
+            call.still_stands(&primitive).await?;
+        }
+        waited = true;
         let jobs = queue.claim(input.queue.clone(), input.max, lease).await?;
         if !jobs.is_empty() || Instant::now() >= deadline {
             let data = jobs.into_iter().map(shown).collect::<Result<Vec<_>, _>>()?;
@@ -123,13 +130,22 @@ pub async fn receive(call: &Call<'_>, input: ReceiveInput) -> Result<Reply, Tool
         let next = next.and_then(|left| u64::try_from(left.max(1)).ok()).map_or(deadline, |left| {
             Instant::now().checked_add(Duration::from_millis(left)).map_or(deadline, |at| at.min(deadline))
         });
+        // A person pauses and revokes in another process, which wakes nobody here. It is looked at without a place.
+        let mut stands = Ok(());
         let change = async {
-            tokio::select! {
-                _ = changes.changed() => {}
-                () = tokio::time::sleep_until(next) => {}
+            loop {
+                tokio::select! {
+                    _ = changes.changed() => break,
+                    () = tokio::time::sleep_until(next) => break,
+                    () = tokio::time::sleep(LOOK_EVERY) => stands = call.still_stands(&primitive).await,
+                }
+                if stands.is_err() {
+                    break;
+                }
             }
         };
         call.wait(change).await;
+        stands?;
     }
 }
 
@@ -138,7 +154,7 @@ pub async fn receive(call: &Call<'_>, input: ReceiveInput) -> Result<Reply, Tool
 /// # Errors
 /// As the primitive says.
 pub async fn ack(call: &Call<'_>, input: AckInput) -> Result<Reply, ToolError> {
-    let queue = queue(call, input.primitive.as_deref(), &input.queue, false).await?;
+    let (_, queue) = queue(call, input.primitive.as_deref(), &input.queue, false).await?;
     call.note("id", input.id.as_str());
     call.note("action", input.action.as_str());
     let pause =
@@ -171,11 +187,12 @@ async fn queue(
     wanted: Option<&str>,
     name: &str,
     sending: bool,
-) -> Result<Arc<dyn Queue>, ToolError> {
+) -> Result<(Primitive, Arc<dyn Queue>), ToolError> {
     call.note("queue", crate::render::one_line(name, 128));
     check_queue(name, sending)?;
     let primitive = call.primitive(wanted, Some(Kind::Queue)).await?;
-    call.server.store.queue(&primitive).await
+    let queue = call.server.store.queue(&primitive).await?;
+    Ok((primitive, queue))
 }
 
 fn shown(job: Leased) -> Result<QueueJob, ToolError> {

@@ -1,7 +1,7 @@
 //! storage_list, storage_read, storage_write.
 
 use super::{Call, Reply, behind_cursor, content, cursor};
-use crate::error::ToolError;
+use crate::error::{ErrorCode, ToolError};
 use crate::results::{ObjectEntry, ObjectPage, ObjectRead, ObjectWritten};
 use crate::state::blobs::MOST_SHOWN;
 use crate::state::catalog::Kind;
@@ -171,10 +171,13 @@ pub async fn write(call: &Call<'_>, input: WriteInput) -> Result<Reply, ToolErro
             check_type(&content_type)?;
             let metadata = Value::Object(input.metadata.unwrap_or_default()).to_string();
             if metadata.len() > LARGEST_METADATA {
-                return Err(ToolError::arguments(format!(
-                    "`metadata` has {} bytes, and may have {LARGEST_METADATA}",
-                    metadata.len()
-                )));
+                return Err(ToolError::new(
+                    ErrorCode::TooLarge,
+                    format!(
+                        "`metadata` has {} bytes, and may have {LARGEST_METADATA}; keep the rest in the object, or in a kv primitive",
+                        metadata.len()
+                    ),
+                ));
             }
             objects.put(input.key, bytes, content_type, metadata, condition).await?
         }
@@ -200,7 +203,7 @@ fn condition(if_match: Option<String>, if_none_match: Option<String>) -> Result<
 fn of_head(head: Head) -> Result<ObjectRead, ToolError> {
     let metadata = serde_json::from_str(&head.metadata).map_err(|error| {
         ToolError::new(
-            crate::error::ErrorCode::Corrupt,
+            ErrorCode::Corrupt,
             format!("the metadata of `{}` is damaged: {error}", crate::render::one_line(&head.key, 200)),
         )
     })?;

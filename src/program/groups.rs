@@ -93,6 +93,14 @@ const OPERATOR: &str = "operator";
 const OAUTH: &str = "oauth";
 
 impl ServedGroups {
+    /// Why something cannot be looked up.
+    fn turned(&self, error: ToolError) -> Turned {
+        match error.code {
+            ErrorCode::NotFound => Turned::NoSuch,
+            _ => Turned::Later(self.groups.without_whereabouts(error).message),
+        }
+    }
+
     /// What the credentials of this name are bound to; none where they open nothing. A key is looked up by itself.
     fn binding(&self, credential: Option<&str>) -> Option<String> {
         match credential {
@@ -133,7 +141,8 @@ impl GroupsOverHttp for ServedGroups {
             return Ok(Who::Anybody);
         }
         let keys = self.groups.store().catalog().keys();
-        let key = keys::judge(keys, credential, SystemClock.now()).await.map_err(turned)?;
+        let key =
+            keys::judge(keys, credential, SystemClock.now()).await.map_err(|error| self.turned(error))?;
         key.map(Who::Holder).ok_or(Turned::WrongCredential)
     }
 
@@ -155,7 +164,7 @@ impl GroupsOverHttp for ServedGroups {
         if self.only.as_ref().is_some_and(|only| only != name) {
             return Err(if self.oversees(who) { Turned::NoSuch } else { Turned::Elsewhere });
         }
-        let group = self.groups.open(name, false).await.map_err(turned)?;
+        let group = self.groups.open(name, false).await.map_err(|error| self.turned(error))?;
         let surface = self.groups.surface();
         let tools = narrowed(surface, allowed(surface, scope), asked.query).map_err(Turned::Query)?;
         let reached = Reached {
@@ -189,7 +198,7 @@ impl GroupsOverHttp for ServedGroups {
         const CHANGED: Unsigned =
             Unsigned::Forbidden("this URL was not signed by this server, or was changed since");
         const OVER: Unsigned = Unsigned::Forbidden("this URL is over; ask for another");
-        let later = |error: ToolError| Unsigned::Later(error.message);
+        let later = |error: ToolError| Unsigned::Later(self.groups.without_whereabouts(error).message);
         let claimed = Claimed::parse(primitive, query).ok_or(CHANGED)?;
         let (catalog, now) = (self.groups.store().catalog(), SystemClock.now());
         let secret = catalog.keys().signing_secret().await.map_err(later)?;
@@ -247,13 +256,5 @@ impl GroupsOverHttp for ServedGroups {
 
     async fn shutdown(&self, _deadline: Instant) {
         self.groups.store().close().await;
-    }
-}
-
-/// Why something cannot be looked up.
-fn turned(error: ToolError) -> Turned {
-    match error.code {
-        ErrorCode::NotFound => Turned::NoSuch,
-        _ => Turned::Later(error.message),
     }
 }

@@ -37,6 +37,13 @@ fn nothing<T>() -> Result<T, RequestError> {
 }
 
 impl Service for Served {
+    fn description(&self) -> String {
+        match self {
+            Self::Database(_) => env!("CARGO_PKG_DESCRIPTION").to_owned(),
+            Self::Group(group) => group.surface().profile().title.clone(),
+        }
+    }
+
     fn instructions(&self) -> String {
         match self {
             Self::Database(app) => app.surface().instructions().to_owned(),

@@ -240,7 +240,7 @@ pub struct FileRead {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::integer_or_null")]
     pub size: Option<u64>,
-    /// Where the rest begins, for `offset`.
+    /// Where the rest of the file or list begins, for `offset`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::integer_or_null")]
     pub next_offset: Option<u64>,

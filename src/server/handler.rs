@@ -102,7 +102,7 @@ impl<S: Service> Handler<S> {
             offers::Changing { resources: resources.is_some(), tools: service.tool_changes().is_some() };
         let changes = (listed.resources || listed.tools)
             .then(|| Changes::new(resources, service.tool_changes(), wire, shared.ends.input.clone()));
-        let info = offers::implementation();
+        let info = offers::implementation(service.description());
         let server_info = serde_json::to_value(&info).map_err(|e| StartError::failure(e.to_string()))?;
         let config = ServerConfig::new(offers::capabilities(offers, listed))
             .with_server_info(info)

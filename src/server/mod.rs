@@ -52,6 +52,11 @@ use tokio::sync::watch;
 
 /// What the protocol serves.
 pub trait Service: Send + Sync + 'static {
+    /// What the server is, in one sentence.
+    fn description(&self) -> String {
+        env!("CARGO_PKG_DESCRIPTION").to_owned()
+    }
+
     /// The server's `instructions`, for the agent.
     fn instructions(&self) -> String;
 

@@ -102,11 +102,11 @@ pub(super) fn one_page(method: &str, request: Option<PaginatedRequestParams>) ->
     Ok(())
 }
 
-/// Who this server is.
-pub(super) fn implementation() -> Implementation {
+/// Who this server is, and what it is there for.
+pub(super) fn implementation(description: String) -> Implementation {
     let mut info = Implementation::new("indelible", env!("CARGO_PKG_VERSION"));
     info.title = Some("Indelible".to_owned());
-    info.description = Some(env!("CARGO_PKG_DESCRIPTION").to_owned());
+    info.description = Some(description);
     info
 }
 

@@ -4,6 +4,7 @@
 
 use crate::error::{ErrorCode, StartError, ToolError};
 use crate::platform;
+use crate::sqlite::fault;
 use rusqlite::ErrorCode as SqliteCode;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -168,7 +169,7 @@ pub fn sqlite_error(path: &Path, error: &rusqlite::Error) -> StartError {
         ),
         _ => format!("cannot open the database `{shown}`: {error}"),
     };
-    StartError::failure(message)
+    StartError { code: Some(fault::tool_error(error).code), ..StartError::failure(message) }
 }
 
 /// What to do about an error of the system's, behind its own words; empty where they say it all.

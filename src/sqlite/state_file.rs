@@ -27,7 +27,7 @@ pub fn writer(path: &Path, steps: Steps) -> Result<Connection, ToolError> {
     // SQLite gives `-wal` and `-shm` the rights of the file (https://sqlite.org/src/file/src/os_unix.c, findCreateFileMode).
     // What is there keeps its rights, and why no file can be made is said by who opens it.
     let _ = platform::private(File::options().write(true).create_new(true)).open(path);
-    let mut connection = open::for_server(path, BUSY).map_err(started)?;
+    let mut connection = open::for_server(path, BUSY).map_err(|error| started(path, error))?;
     advance(&mut connection, steps, path)?;
     // Statements are few and fixed; all of them stay prepared.
     connection.set_prepared_statement_cache_capacity(64);
@@ -42,7 +42,7 @@ pub fn empty(path: &Path) -> Result<(), ToolError> {
     let temporary = path.with_extension("new");
     // Left by a server that was killed over it.
     let _ = std::fs::remove_file(&temporary);
-    open::for_server(&temporary, BUSY).map(drop).map_err(started)?;
+    open::for_server(&temporary, BUSY).map(drop).map_err(|error| started(path, error))?;
     let named = std::fs::rename(&temporary, path).and_then(|()| sync_names(path.parent().unwrap_or(path)));
     named.map_err(|error| {
         let words =
@@ -56,7 +56,7 @@ pub fn empty(path: &Path) -> Result<(), ToolError> {
 /// # Errors
 /// As [`writer`].
 pub fn reader(path: &Path) -> Result<Connection, ToolError> {
-    let connection = open::for_reading(path, BUSY).map_err(started)?;
+    let connection = open::for_reading(path, BUSY).map_err(|error| started(path, error))?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
 }
@@ -108,6 +108,37 @@ fn newer(path: &Path) -> ToolError {
     )
 }
 
-fn started(error: StartError) -> ToolError {
-    ToolError::new(ErrorCode::Corrupt, error.message)
+/// What keeps the file from being opened. Most of that is no damage: descriptors, rights, a full disk, a lock.
+fn started(path: &Path, error: StartError) -> ToolError {
+    // Of the folder, not of the file: closing a descriptor of that drops the locks that others here have on it.
+    let folder = path.parent().and_then(|folder| File::open(folder).err());
+    if folder.is_some_and(|error| platform::is_lack_of_descriptors(&error)) {
+        return ToolError::new(
+            ErrorCode::Busy,
+            "the system lets the server open no more files: try again, and tell a person, who can raise `ulimit -n`",
+        );
+    }
+    ToolError::new(error.code.unwrap_or(ErrorCode::SqlError), error.message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_keeps_a_file_from_being_opened_has_its_own_code() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("damaged"), "no database at all").unwrap();
+        std::fs::create_dir(at("folder")).unwrap();
+        let rows = [
+            ("damaged", ErrorCode::Corrupt),
+            ("folder", ErrorCode::SqlError),
+            ("damaged/below", ErrorCode::SqlError),
+        ];
+        for (name, expected) in rows {
+            assert_eq!(writer(&at(name), &[]).unwrap_err().code, expected, "{name}");
+        }
+        assert_eq!(reader(&at("absent")).unwrap_err().code, ErrorCode::SqlError);
+    }
 }

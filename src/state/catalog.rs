@@ -155,10 +155,34 @@ pub fn check_name(argument: &str, name: &str) -> Outcome<()> {
     )))
 }
 
-/// The primitive of this id or name, whatever its state.
+/// A name of a primitive: as [`check_name`] says, and none that an id could be.
+///
+/// # Errors
+/// As [`check_name`].
+pub fn check_primitive_name(argument: &str, name: &str) -> Outcome<()> {
+    check_name(argument, name)?;
+    if looks_like_an_id(name) {
+        return Err(ToolError::arguments(format!(
+            "`{argument}` looks like an id, which nobody could tell from a name; choose another"
+        )));
+    }
+    Ok(())
+}
+
+/// Whether it could be an id: 26 characters of Crockford's base 32, the first up to 7 (<https://github.com/ulid/spec>).
 #[must_use]
-pub fn find(primitives: Vec<Primitive>, wanted: &str) -> Option<Primitive> {
-    primitives.into_iter().find(|one| one.id == wanted || one.name == wanted)
+pub fn looks_like_an_id(text: &str) -> bool {
+    let digit =
+        |c: char| c.is_ascii_alphanumeric() && !matches!(c.to_ascii_lowercase(), 'i' | 'l' | 'o' | 'u');
+    text.len() == 26 && text.starts_with(|c: char| matches!(c, '0'..='7')) && text.chars().all(digit)
+}
+
+/// The primitive of this id, or else of this name, whatever its state.
+#[must_use]
+pub fn find(mut primitives: Vec<Primitive>, wanted: &str) -> Option<Primitive> {
+    let by_id = primitives.iter().position(|one| one.id == wanted);
+    let at = by_id.or_else(|| primitives.iter().position(|one| one.name == wanted))?;
+    Some(primitives.swap_remove(at))
 }
 
 /// The primitive that a call means: by id or name, or else the only one of the kind.
@@ -237,10 +261,14 @@ mod tests {
             one("2", "b", Kind::Kv, false),
             one("3", "q", Kind::Queue, false),
             one("4", "d", Kind::Storage, true),
+            one("0", "5", Kind::Memory, false),
+            one("5", "m", Kind::Memory, false),
         ];
         let rows = [
             (Some("a"), Some(Kind::Kv), Ok("1")),
             (Some("2"), Some(Kind::Kv), Ok("2")),
+            // Its own id, which is also another's name.
+            (Some("5"), Some(Kind::Memory), Ok("5")),
             (None, Some(Kind::Queue), Ok("3")),
             (Some("q"), None, Ok("3")),
             (None, Some(Kind::Kv), Err(ErrorCode::AmbiguousPrimitive)),
@@ -267,6 +295,13 @@ mod tests {
         }
         for name in ["", ".a", "-a", "a b", "a/b", "ü", &"x".repeat(65), "a\n"] {
             assert!(check_name("name", name).is_err(), "{name}");
+        }
+        let id = new_id();
+        for name in [id.as_str(), &id.to_ascii_uppercase(), "01kb4w0q2v8x5c3m7n9p1r6t4z"] {
+            assert!(check_primitive_name("name", name).is_err() && looks_like_an_id(name), "{name}");
+        }
+        for name in ["a", "orders-2026", "abcdefghijklmnopqrstuvwxyz", &format!("{id}0"), &id[1..]] {
+            assert_eq!(check_primitive_name("name", name), Ok(()), "{name}");
         }
     }
 }

@@ -65,11 +65,11 @@ pub trait Files: Send + Sync {
     /// `NOT_FOUND`, `WRONG_TYPE` for a folder.
     async fn read(&self, path: String, offset: u64, most: usize) -> Outcome<Vec<u8>>;
 
-    /// Entries of a folder by path, at most `most`; with `deep`, of those in it, too.
+    /// Entries of a folder by path, at most `most` behind the first `offset`; with `deep`, of those in it, too.
     ///
     /// # Errors
     /// `NOT_FOUND`, `WRONG_TYPE` for a file.
-    async fn list(&self, path: String, deep: bool, most: usize) -> Outcome<Vec<Listed>>;
+    async fn list(&self, path: String, deep: bool, offset: u64, most: usize) -> Outcome<Vec<Listed>>;
 
     /// Writes a whole file, with the folders above it.
     ///
@@ -86,7 +86,8 @@ pub trait Files: Send + Sync {
     /// Moves a file or a folder with all in it. A file that is there is replaced.
     ///
     /// # Errors
-    /// `NOT_FOUND`; `CONFLICT` for a folder that is not empty, or of the other kind.
+    /// `NOT_FOUND`; `CONFLICT` for a folder that is not empty, or of the other kind; `INVALID_ARGUMENTS` where a path
+    /// would become longer than [`LONGEST_PATH`].
     async fn rename(&self, from: String, to: String) -> Outcome<()>;
 
     /// Deletes a file or an empty folder; with `deep`, a folder with all in it. How many entries went.
@@ -98,7 +99,7 @@ pub trait Files: Send + Sync {
     /// Copies a file or a folder with all in it, sharing contents.
     ///
     /// # Errors
-    /// `NOT_FOUND`; `CONFLICT` where something stands.
+    /// `NOT_FOUND`; `CONFLICT` where something stands; `INVALID_ARGUMENTS` as in [`Self::rename`].
     async fn copy(&self, from: String, to: String) -> Outcome<()>;
 
     /// Lines of text files under `path` that hold the text, whatever its case; at most `most`, by path.
@@ -135,6 +136,20 @@ pub fn clean(argument: &str, path: &str) -> Outcome<String> {
         }
     }
     Ok(format!("/{}", names.join("/")))
+}
+
+/// A path that something in a folder would get.
+///
+/// # Errors
+/// `INVALID_ARGUMENTS`: no tool could name it.
+pub fn check_length(path: &str) -> Outcome<()> {
+    if path.len() <= LONGEST_PATH {
+        return Ok(());
+    }
+    Err(ToolError::arguments(format!(
+        "`to` would give what is in the folder paths of up to {} bytes and more, and they may have 4,096; nothing was changed, choose a shorter one",
+        path.len()
+    )))
 }
 
 /// The folder that a cleaned path stands in; none for the root.

@@ -14,6 +14,8 @@ pub const LONGEST_KEY: usize = 512;
 pub const LARGEST_VALUE: usize = 1 << 20;
 /// The most keys in one call.
 pub const MOST_KEYS: usize = 100;
+/// The most bytes of values that one call reads together; a single value always fits.
+pub const MOST_READ: usize = LARGEST_VALUE;
 
 /// A value as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +24,17 @@ pub enum Value {
     Json(String),
     /// Bytes.
     Bytes(Vec<u8>),
+}
+
+impl Value {
+    /// Its bytes, as [`LARGEST_VALUE`] counts them.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Json(text) => text.len(),
+            Self::Bytes(bytes) => bytes.len(),
+        }
+    }
 }
 
 /// A key with what it holds.
@@ -76,9 +89,13 @@ pub struct Range {
 #[async_trait]
 pub trait Kv: Send + Sync {
     /// The entries of these keys, one each, in the order given.
+    ///
+    /// # Errors
+    /// `TOO_LARGE` where their values have more than [`MOST_READ`] bytes together.
     async fn get(&self, keys: Vec<String>) -> Outcome<Vec<Option<Entry>>>;
 
-    /// Entries in byte order of their keys, and whether there are more.
+    /// Entries in byte order of their keys, and whether there are more. They end before the limit where their values
+    /// would have more than [`MOST_READ`] bytes together.
     async fn list(&self, range: Range) -> Outcome<(Vec<Entry>, bool)>;
 
     /// Writes all of them or none; no key twice.
@@ -114,9 +131,20 @@ pub fn check_key(key: &str) -> Outcome<()> {
     Ok(())
 }
 
-/// The error for writes whose condition does not hold: each key with the version that it has, 0 for none.
+/// The error for values that are too much at once: those of the first `fitting` keys are not.
 #[must_use]
-pub fn version_mismatch(mismatches: &[(String, u64)]) -> ToolError {
+pub fn too_much_at_once(fitting: usize) -> ToolError {
+    ToolError::new(
+        ErrorCode::TooLarge,
+        format!(
+            "the values of these keys have more than {MOST_READ} bytes together; get fewer keys at once, such as the first {fitting}"
+        ),
+    )
+}
+
+/// The error for conditions that do not hold: what was not `done`, and each key with the version that it has, 0 for none.
+#[must_use]
+pub fn version_mismatch(done: &str, mismatches: &[(String, u64)]) -> ToolError {
     let keys: Vec<String> = mismatches
         .iter()
         .map(|(key, version)| {
@@ -130,6 +158,6 @@ pub fn version_mismatch(mismatches: &[(String, u64)]) -> ToolError {
         .collect();
     ToolError::new(
         ErrorCode::PreconditionFailed,
-        format!("nothing was written: {}; read again with kv_get and decide anew", keys.join(", ")),
+        format!("nothing was {done}: {}; read again with kv_get and decide anew", keys.join(", ")),
     )
 }

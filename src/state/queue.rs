@@ -34,6 +34,8 @@ pub const DEDUPE_WINDOW: i64 = 300_000;
 pub const LONGEST_BACKOFF: i64 = 900_000;
 /// What the name of a queue's dead letters ends in.
 pub const DEAD: &str = "/dead";
+/// What stands among the errors of a job for a lease that ran out.
+pub const EXPIRED: &str = "lease_expired";
 
 /// A job to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +76,7 @@ pub struct Leased {
     pub token: String,
     /// When the lease runs out, in milliseconds since 1970.
     pub expires_at: i64,
-    /// What was said of earlier attempts, oldest first.
+    /// What was said of earlier attempts, and [`EXPIRED`] for those that nobody settled; oldest first.
     pub errors: Vec<String>,
 }
 

@@ -1918,7 +1918,7 @@ pub static PROTECTED: Protected = Protected {
 pub const MANIFEST_JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/manifest.json"));
 
 /// SHA-256 of the text of tools.yaml, in lower-case hex.
-pub const MANIFEST_SHA256: &str = "9ff3b3de95605d151a2e51c2524b4226fa0ddf570bea7373273b1e9fde964cc8";
+pub const MANIFEST_SHA256: &str = "3289cfc9deac67e164f967ce12b8f15efd4be173e7b92a7f4334297ce1ed3244";
 
 /// SHA-256 of the text of policy.yaml, in lower-case hex.
 pub const POLICY_SHA256: &str = "4ee6624234a3e5d02e7bfde5938711010695892f48d6e3202ea76db250f5aa66";

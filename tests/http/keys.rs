@@ -2,6 +2,7 @@
 
 use super::TOKEN;
 use super::hall::{Hall, people, person, serving};
+use super::metrics::metrics;
 use serde_json::{Value, json};
 
 /// Two groups with a kv primitive each, and no token: keys alone open it.
@@ -135,6 +136,62 @@ fn a_key_that_is_taken_back_or_expires_opens_nothing_from_then_on() {
         listed.as_array().unwrap().iter().map(|key| key["state"].as_str().unwrap()).collect();
     assert_eq!(states, ["ok", "revoked", "expired"]);
     assert_eq!(listed[1]["name"], "ci");
+}
+
+#[test]
+fn whoever_waits_under_a_key_that_is_taken_back_gets_no_job() {
+    let hall = Hall::open(&["team"]);
+    hall.ok("/mcp/team", TOKEN, "primitive_create", json!({"type": "queue", "name": "waiting"}));
+    let gone = hall.key("team", &["--name", "gone"]);
+    let asked = json!({"queue": "jobs", "wait": "20s"});
+    std::thread::scope(|scope| {
+        let visitor = &hall.visitor;
+        let (key, arguments) = (gone.as_str(), asked.clone());
+        let waits = scope.spawn(move || visitor.refused("/mcp/team", key, "queue_receive", arguments));
+        assert!(super::support::wait_until(|| {
+            metrics(&hall.caller, Some(TOKEN)).1.contains("indelible_calls_in_flight 1")
+        }));
+        hall.people(&["keys", "revoke", "gone"]);
+        hall.ok("/mcp/team", TOKEN, "queue_send", json!({"queue": "jobs", "body": "not for everybody"}));
+        let (code, words) = waits.join().unwrap();
+        assert_eq!(code, "forbidden_tool");
+        assert!(words.contains("was taken back or has ended"), "{words}");
+    });
+    let got = hall.ok("/mcp/team", TOKEN, "queue_receive", asked);
+    assert_eq!(
+        (&got["data"][0]["attempts"], &got["data"][0]["body"]),
+        (&json!(1), &json!("not for everybody"))
+    );
+}
+
+#[test]
+fn every_row_of_the_log_says_who_called_and_what_for() {
+    let folder = tempfile::tempdir().unwrap();
+    people(folder.path(), &["groups", "create", "team"]);
+    people(folder.path(), &["primitives", "create", "storage", "files", "--group", "team"]);
+    let key = people(folder.path(), &["keys", "create", "--group", "team"]);
+    let log = folder.path().join("audit.jsonl");
+    let hall = Hall::on(folder, &["--audit-log", log.to_str().unwrap()], &[]);
+    let rows = [
+        ("storage_write", json!({"key": "object", "content": "x"})),
+        ("storage_read", json!({"key": "object"})),
+        ("storage_sign", json!({"key": "object"})),
+        ("storage_write", json!({"key": "object", "action": "delete"})),
+    ];
+    for (tool, arguments) in &rows {
+        hall.ok("/mcp/team", &key, tool, arguments.clone());
+    }
+    let log = std::fs::read_to_string(log).unwrap();
+    let details: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .map(|row| serde_json::from_str(row["detail"].as_str().unwrap()).unwrap())
+        .collect();
+    assert_eq!(details.len(), rows.len());
+    for detail in details {
+        let id = key.split('_').nth(1).unwrap();
+        assert_eq!((&detail["credential"], &detail["object"]), (&json!(id), &json!("object")), "{detail}");
+    }
 }
 
 #[test]

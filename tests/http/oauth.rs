@@ -155,6 +155,10 @@ fn only_a_token_of_the_issuer_for_this_server_and_this_time_opens_anything() {
     };
     let now = get_current_timestamp();
     assert_eq!(hall.status("/mcp/team", Some(&token(&ONE, "one", &good))), 200);
+    // Dates of RFC 7519 may have fractions.
+    for (name, date) in [("exp", now as f64 + 200.5), ("nbf", now as f64 - 0.5), ("iat", now as f64 - 0.25)] {
+        assert_eq!(hall.status("/mcp/team", Some(&with(name, json!(date)))), 200, "{name}");
+    }
     assert_eq!(hall.status("/mcp/team", Some(&with("aud", json!(["x", AUDIENCE])))), 200);
     // A secret made of the public key, as a server that lets the token choose would take it.
     let mut forged = Header::new(Algorithm::HS256);
@@ -170,7 +174,10 @@ fn only_a_token_of_the_issuer_for_this_server_and_this_time_opens_anything() {
         ("another issuer", with("iss", json!("https://evil.example"))),
         ("another audience", with("aud", json!("https://other.example/mcp"))),
         ("over", with("exp", json!(now - 31))),
+        ("over by a fraction", with("exp", json!(now as f64 - 31.5))),
         ("not yet", with("nbf", json!(now + 60))),
+        ("not yet by a fraction", with("nbf", json!(now as f64 + 60.5))),
+        ("an end that is none", with("exp", json!("soon"))),
         ("no issuer", without("iss")),
         ("no audience", without("aud")),
         ("no end", without("exp")),

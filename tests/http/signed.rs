@@ -204,8 +204,13 @@ fn what_is_done_by_url_is_logged_as_calls_are() {
         assert_eq!((&row["tool"], &row["ok"]), (&json!(tool), &json!(ok)), "{row}");
         let error = if ok { Value::Null } else { json!(format!("status {status}")) };
         assert_eq!(row["error"], error, "{row}");
-        let found =
-            [&detail["key"], &detail["object"], &detail["primitive"], &detail["group"], &detail["status"]];
+        let found = [
+            &detail["credential"],
+            &detail["object"],
+            &detail["primitive"],
+            &detail["group"],
+            &detail["status"],
+        ];
         assert_eq!(found, [&json!(by), &json!("k"), &json!("files"), &json!("team"), &status], "{row}");
         assert_eq!(row["session"], rows[0]["session"]);
     }

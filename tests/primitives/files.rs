@@ -161,7 +161,7 @@ proptest! {
                     }
                 };
                 prop_assert_eq!(result.map_err(|error| error.code), expected, "{:?}", step);
-                let listed = files.list("/".to_owned(), true, 10_000).await.unwrap();
+                let listed = files.list("/".to_owned(), true, 0, 10_000).await.unwrap();
                 let paths: Vec<&String> = listed.iter().map(|entry| &entry.path).collect();
                 prop_assert_eq!(paths, model.keys().collect::<Vec<_>>(), "{:?}", step);
                 for entry in &listed {

@@ -153,6 +153,34 @@ fn of_many_that_want_a_key_to_be_new_one_wins() {
 }
 
 #[test]
+fn of_many_that_want_to_follow_one_version_one_does() {
+    run(async {
+        let bench = Bench::new(Kind::Kv).await;
+        let kv = bench.store.kv(&bench.primitive).await.unwrap();
+        let put = |number: u32, if_version| {
+            let value = Value::Json(number.to_string());
+            kv.apply(vec![Write { key: "k".to_owned(), value, expires_at: None, if_version }])
+        };
+        let mut version = put(0, None).await.unwrap()[0].version;
+        for round in 0..5 {
+            let results = futures::future::join_all((0..40).map(|number| put(number, Some(version)))).await;
+            let won: Vec<usize> = (0..40).filter(|at| results[*at].is_ok()).collect();
+            assert_eq!(won.len(), 1, "{round}");
+            version = results[won[0]].as_ref().unwrap()[0].version;
+            for error in results.into_iter().filter_map(Result::err) {
+                assert_eq!(error.code, ErrorCode::PreconditionFailed);
+                assert!(error.message.contains(&format!("`k` has version {version};")), "{error}");
+            }
+            let entry = kv.get(vec!["k".to_owned()]).await.unwrap().remove(0).unwrap();
+            assert_eq!((entry.version, entry.value), (version, Some(Value::Json(won[0].to_string()))));
+        }
+        let deletes = (0..20).map(|_| kv.delete(vec!["k".to_owned()], Some(version)));
+        let deleted = futures::future::join_all(deletes).await;
+        assert_eq!(deleted.iter().filter(|result| **result == Ok(1)).count(), 1);
+    });
+}
+
+#[test]
 fn a_count_leaves_neither_its_type_nor_its_bounds() {
     run(async {
         let bench = Bench::new(Kind::Kv).await;

@@ -9,6 +9,8 @@
 )]
 
 #[cfg(target_os = "linux")]
+mod bounds;
+#[cfg(target_os = "linux")]
 mod branches;
 #[cfg(target_os = "linux")]
 mod copies;

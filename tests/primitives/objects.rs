@@ -133,3 +133,36 @@ proptest! {
         })?;
     }
 }
+
+#[test]
+fn of_many_that_want_an_object_to_be_new_or_as_it_was_one_wins() {
+    run(async {
+        let bench = Bench::new(Kind::Storage).await;
+        let objects = bench.store.objects(&bench.primitive).await.unwrap();
+        let put = |text: String, condition: Condition| {
+            objects.put("o".to_owned(), text.into_bytes(), "a/b".to_owned(), "{}".to_owned(), condition)
+        };
+        let mut condition = Condition { if_match: None, if_none: true };
+        for round in 0..5 {
+            // Small ones, and some that stand in files of their own.
+            let text = |number: usize| {
+                format!("{round} {number}").repeat(if number.is_multiple_of(2) { 1 } else { 20_000 })
+            };
+            let tries = (0..20).map(|number| put(text(number), condition.clone()));
+            let results = futures::future::join_all(tries).await;
+            let won: Vec<usize> = (0..20).filter(|at| results[*at].is_ok()).collect();
+            assert_eq!(won.len(), 1, "{round}");
+            let etag = results[won[0]].as_ref().unwrap().etag.clone();
+            for error in results.into_iter().filter_map(Result::err) {
+                assert_eq!(error.code, ErrorCode::PreconditionFailed);
+                assert!(error.message.contains(&format!("its etag is {etag};")), "{error}");
+            }
+            let (head, bytes) = objects.read("o".to_owned(), 0, usize::MAX).await.unwrap().unwrap();
+            assert!(head.etag == etag && bytes == text(won[0]).into_bytes());
+            condition = Condition { if_match: Some(etag), if_none: false };
+        }
+        let deletes = (0..20).map(|_| objects.delete("o".to_owned(), condition.clone()));
+        let deleted = futures::future::join_all(deletes).await;
+        assert_eq!(deleted.iter().filter(|result| **result == Ok(true)).count(), 1);
+    });
+}

@@ -309,18 +309,22 @@ fn the_value_is_in_no_file_and_no_log() {
         bench.refused(&bench.echo.url("/nonsense"), more);
     }
     bench.refused("http://127.0.0.2/", json!({}));
-    done(&bench.data(), &["set", "token"], &format!("{SECRET} and more"));
-    bench.ok("/all", json!({}));
-    done(&bench.data(), &["delete", "token"], "");
-    done(&bench.data(), &["list"], "");
+    bench.desk.ok("primitive_snapshot", json!({"primitive": "v"}));
+    bench.desk.ok("primitive_fork", json!({"primitive": "v", "new_name": "copy"}));
+    done(&bench.data(), &["set", "token", "--primitive", "v"], &format!("{SECRET} and more"));
+    for primitive in ["v", "copy"] {
+        bench.ok("/all", json!({"primitive": primitive}));
+    }
+    done(&bench.data(), &["delete", "token", "--primitive", "v"], "");
+    done(&bench.data(), &["list", "--primitive", "v"], "");
     let log = std::fs::read_to_string(bench.folder.path().join("calls.log")).unwrap();
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let used = lines.iter().filter(|line| line["tool"] == "vault_use");
-    assert_eq!(used.clone().count(), 18);
+    assert_eq!(used.clone().count(), 19);
     assert!(log.contains("127.0.0.1") && log.contains("token"), "{log}");
     // While the server has the files open, with what is in the WAL, and after it has ended.
     let found = search(bench.folder.path());
-    assert!(found > 4, "{found} files");
+    assert!(found > 6, "{found} files: those of the vault, its snapshot and its copy among them");
     let said = bench.desk.client.close_with_stderr().0;
     assert!(said.contains("serving"), "{said}");
     assert_no_trace(&said);

@@ -36,6 +36,16 @@ fn every_spelling_is_found_in_its_place() {
         "s3cr3t/ž&lt;&quot;&#039;&amp;\\+%end".to_owned(),
         "s3cr3t&#x2F;ž&lt;&quot;&#39;&amp;\\+%end".to_owned(),
         "s3cr3t/&#382;&lt;&quot;&apos;&amp;\\+%end".to_owned(),
+        // quote() of Python, which keeps `/`; encodeURIComponent and encodeURI of JavaScript; a path of the URL standard.
+        "s3cr3t/%C5%BE%3C%22%27%26%5C%2B%25end".to_owned(),
+        "s3cr3t%2F%C5%BE%3C%22'%26%5C%2B%25end".to_owned(),
+        "s3cr3t/%C5%BE%3C%22'&%5C+%25end".to_owned(),
+        "s3cr3t/%C5%BE%3C%22'&\\+%end".to_owned(),
+        // The same within HTML, within JSON (PHP), and within another URL; escape() of JavaScript.
+        "s3cr3t/%C5%BE%3C%22&#x27;&amp;%5C+%25end".to_owned(),
+        r"s3cr3t\/%C5%BE%3C%22%27%26%5C%2B%25end".to_owned(),
+        "s3cr3t/%25C5%25BE%253C%2522%2527%2526%255C%252B%2525end".to_owned(),
+        "s3cr3t/%u017E%3C%22%27%26%5C+%25end".to_owned(),
     ];
     for row in rows {
         let clean = redactor.text(&format!("before {row} after"));
@@ -64,8 +74,36 @@ fn every_spelling_is_found_in_its_place() {
         let clean = both.text(&within);
         assert!(clean.starts_with("[redacted]") && clean.len() < 15, "{within} {clean}");
     }
+    // Lines of 76 characters, as mails have them, and of 64, as certificates; within JSON, too.
+    let long = "0123456789abcdef".repeat(8);
+    let (encoded, wrapped) = (STANDARD.encode(format!("user:{long}")), Redactor::new(&[&long]).unwrap());
+    for (width, end) in [(76, "\r\n"), (64, "\n"), (76, "\n    "), (64, r"\n"), (76, r"\r\n")] {
+        let lines: Vec<&str> =
+            encoded.as_bytes().chunks(width).map(|line| std::str::from_utf8(line).unwrap()).collect();
+        let clean = wrapped.text(&format!("<{}>", lines.join(end)));
+        assert!(clean.contains("[redacted]") && clean.len() < 25, "{clean}");
+    }
     let utf16: Vec<u8> = SECRET.encode_utf16().flat_map(u16::to_le_bytes).collect();
     assert_eq!(redactor.redact(&utf16), b"[redacted]");
+}
+
+#[test]
+fn what_looks_like_an_escape_and_is_the_secret_s_own_is_found() {
+    let secret = "ab%41cd/ž\"&amp;\\u0041<x";
+    let redactor = Redactor::new(&[secret]).unwrap();
+    let mut url = url::Url::parse("https://h.example/").unwrap();
+    url.set_query(Some(secret));
+    let rows = [
+        secret.to_owned(),
+        // The URL standard leaves `%`; PHP can be told to leave entities.
+        url.query().unwrap().to_owned(),
+        "ab%41cd/ž&quot;&amp;\\u0041&lt;x".to_owned(),
+        serde_json::to_string(secret).unwrap().trim_matches('"').to_owned(),
+        utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string(),
+    ];
+    for row in rows {
+        assert_eq!(redactor.text(&format!("before {row} after")), "before [redacted] after", "{row}");
+    }
 }
 
 #[test]
@@ -127,8 +165,63 @@ fn spelled(text: &str, how: u8, front: &str) -> Vec<u8> {
     }
 }
 
+/// Each character escaped or plain, by itself: for URLs (0), in JSON (1) or HTML (2).
+fn mixture(text: &str, kind: u8, how: &[(u8, bool)]) -> String {
+    let mut choices = how.iter().cycle();
+    let mut mixed = String::new();
+    for one in text.chars() {
+        let (choice, capital) = *choices.next().unwrap();
+        let hex = |number: u32| if capital { format!("{number:X}") } else { format!("{number:x}") };
+        let mut utf8 = [0; 4];
+        let utf8 = one.encode_utf8(&mut utf8).bytes();
+        let mut units = [0; 2];
+        mixed += &match (kind, one, choice) {
+            // What would be read as an escape is escaped by every encoder.
+            (0, '%', _) => "%25".to_owned(),
+            (1, '\\', 0..6) => "\\\\".to_owned(),
+            (2, '&', 0..6) => "&amp;".to_owned(),
+            (0, ' ', 0..6) => "+".to_owned(),
+            (0, '+', _) => "%2B".to_owned(),
+            (_, one, 0..6) => one.to_string(),
+            (0, ..) => utf8.map(|byte| format!("%{:0>2}", hex(byte.into()))).collect(),
+            (1, '"' | '/', 6..9) => format!("\\{one}"),
+            (1, ..) => one
+                .encode_utf16(&mut units)
+                .iter()
+                .map(|unit| format!("\\u{:0>4}", hex((*unit).into())))
+                .collect(),
+            (_, '<', 6..9) => "&lt;".to_owned(),
+            (_, '"', 6..9) => "&quot;".to_owned(),
+            (_, one, 6..10) => format!("&#{};", u32::from(one)),
+            (_, one, _) => format!("&#x{};", hex(one.into())),
+        };
+    }
+    mixed
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_mixture_of_escaped_and_plain_characters_comes_through(
+        secret in "[ -~ž-ž‰😀]{8,40}",
+        how in proptest::collection::vec((0_u8..12, any::<bool>()), 40),
+        twice in 0_u8..4,
+        front in "[a-z ]{0,10}",
+    ) {
+        prop_assume!(secret.trim() == secret);
+        let redactor = Redactor::new(&[&secret]).unwrap();
+        for kind in 0..3 {
+            let once = mixture(&secret, kind, &how);
+            let text = match twice {
+                0 | 1 => once,
+                2 => once.bytes().map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect(),
+                _ => once.replace('\\', "\\\\").replace('"', "\\\"").replace('/', "\\/"),
+            };
+            let clean = redactor.text(&format!("{front}\"{text}\" tail"));
+            prop_assert_eq!(clean, format!("{front}\"[redacted]\" tail"), "{}", text);
+        }
+    }
 
     #[test]
     fn no_spelling_of_any_secret_comes_through(
