@@ -257,9 +257,7 @@ impl Indelible {
 
 /// Opens the data folder and the one group that stdin and stdout serve.
 async fn open_group(settings: &Settings, place: &Primitives) -> Result<Arc<GroupServer>, StartError> {
-    let Some(name) = &place.group else {
-        return Err(StartError::usage("no group: give --group NAME, or set INDELIBLE_GROUP"));
-    };
+    let name = place.group()?;
     only_group(&open_folder(settings, place)?, settings, name).await
 }
 

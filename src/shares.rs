@@ -75,7 +75,9 @@ impl Shares {
         loop {
             let told = {
                 let mut state = self.state();
-                let behind = state.waiting.iter().any(|one| one.owner == *owner && !one.turn.is_closed());
+                // Who wants less goes past who waits for much.
+                let before = |one: &Waiting| one.owner == *owner && one.places <= places;
+                let behind = state.waiting.iter().any(|one| before(one) && !one.turn.is_closed());
                 if !behind && state.may(owner, places) {
                     return self.taken(&mut state, owner.clone(), places);
                 }
@@ -122,7 +124,11 @@ impl Shares {
 
 impl State {
     /// With what it would then have, a caller has no more than are free before, and a group no more than twice as many.
+    /// Who takes several at once leaves as many.
     fn may(&self, owner: &Owner, places: usize) -> bool {
+        if places > 1 && places.saturating_mul(2) > self.free {
+            return false;
+        }
         let Owner(Some(named)) = owner else { return places <= self.free };
         let of_group = self.groups.get(&named.group).copied().unwrap_or_default();
         let of_caller = self.callers.get(named).copied().unwrap_or_default();
@@ -166,6 +172,25 @@ mod tests {
     /// Takes one place after another; how many.
     fn all(shares: &Shares, owner: &Owner) -> Vec<Taken> {
         std::iter::from_fn(|| shares.try_take(owner, 1)).collect()
+    }
+
+    #[test]
+    fn who_takes_much_leaves_room_for_who_takes_little_and_does_not_stand_in_its_way() {
+        for owner in [Owner::default(), Owner::new("g", "a")] {
+            let shares = Shares::new(16);
+            let mut large: Vec<Taken> = std::iter::from_fn(|| shares.try_take(&owner, 4)).collect();
+            let count = large.len();
+            assert!((2..=3).contains(&count), "{count}");
+            let mut waits = std::pin::pin!(shares.take(&owner, 4));
+            assert!(waits.as_mut().now_or_never().is_none());
+            let small = shares.take(&Owner::new("h", "b"), 1).now_or_never();
+            assert!(small.is_some(), "of another");
+            if owner == Owner::default() {
+                assert!(shares.take(&owner, 1).now_or_never().is_some(), "of the same");
+            }
+            large.clear();
+            assert!(waits.as_mut().now_or_never().is_some(), "and much comes in its turn");
+        }
     }
 
     #[test]

@@ -296,6 +296,42 @@ fn hooks_run_as_they_stand_and_never_block() {
 }
 
 #[test]
+fn a_hook_for_prompts_that_is_there_stays_and_they_stay_out_of_the_resume_text() {
+    let desk = Desk::new();
+    desk.said(&["claude-code", "--db", "a.db", "--hooks", "--log-prompts", "--write"]);
+    let text = desk.read(".claude/settings.local.json");
+    assert!(text.contains("exclude_kinds"), "{text}");
+    desk.said(&["claude-code", "--db", "a.db", "--hooks", "--write"]);
+    assert_eq!(desk.read(".claude/settings.local.json"), text);
+    // Another database has no part in it.
+    desk.said(&["claude-code", "--db", "b.db", "--hooks", "--write"]);
+    let both = desk.read(".claude/settings.local.json");
+    assert_eq!(
+        (both.matches("exclude_kinds").count(), both.matches("kind=prompt").count()),
+        (1, 1),
+        "{both}"
+    );
+}
+
+#[test]
+fn groups_of_primitives_need_a_name_and_have_no_bundle() {
+    let desk = Desk::new();
+    let refused = |arguments: &[&str]| {
+        let output = desk.command(env!("CARGO_BIN_EXE_indelible")).args(arguments).output().unwrap();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{arguments:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let config = ["config", "cursor", "--profile", "primitives", "--data", "state"];
+    assert!(refused(&config).contains("no group: give --group NAME"));
+    let said = desk.said(&["cursor", "--profile", "primitives", "--data", "state", "--group", "team"]);
+    assert!(said.contains("\"team\""), "{said}");
+    let bundle =
+        ["bundle", "--profile", "primitives", "--data", "state", "--group", "team", "--out", "x.mcpb"];
+    let words = refused(&bundle);
+    assert!(words.contains("indelible config claude-desktop --profile primitives"), "{words}");
+}
+
+#[test]
 fn hooks_are_printed_behind_the_server() {
     let desk = Desk::new();
     let said = desk.said(&["claude-code", "--db", "a.db", "--hooks"]);

@@ -6,6 +6,7 @@ use super::{Program, output};
 use crate::bundle::{self, Bundle};
 use crate::config::{self, RawArgs};
 use crate::error::{EXIT_OK, StartError};
+use crate::spec::model::Serves;
 use std::path::Path;
 
 /// What the app suggests for the database.
@@ -26,6 +27,12 @@ pub(super) fn bundle<P: Program>(program: &P, raw: &RawArgs, out: &Path) -> Resu
     let home = |name: &str| (name == "HOME").then(|| std::env::var_os(name)).flatten();
     let (overlays, profile) = config::overlays(&raw, home)?;
     let profiles = program.profiles(&overlays, profile.as_deref())?;
+    let of_group = |id: &str| profiles.iter().any(|one| one.id == id && one.serves == Serves::Group);
+    if let Some(id) = profile.as_deref().filter(|id| of_group(id)) {
+        return Err(StartError::usage(format!(
+            "a bundle is for profiles that serve one database, and {id} serves groups: `indelible config claude-desktop --profile {id} --data DIR --group NAME` connects the app"
+        )));
+    }
     let resolved = config::resolve_with_origins(&raw, home, &profiles)?;
     let arguments = resolved.arguments()?;
     // Behind --db and its path.

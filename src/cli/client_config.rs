@@ -88,6 +88,9 @@ fn launch(resolved: &Resolved, wanted: &Wanted) -> Result<Launch, StartError> {
     let program = program.to_str().ok_or_else(|| {
         StartError::failure(format!("the program's path `{}` is not UTF-8; move it", program.display()))
     })?;
+    if let Some(place) = &resolved.settings.primitives {
+        place.group()?;
+    }
     Ok(Launch { name: name.clone(), program: program.to_owned(), arguments: resolved.arguments()? })
 }
 
@@ -137,10 +140,15 @@ fn parts<'a, P: Program>(
         if wanted.log_prompts && !has("append_event") {
             return Err(StartError::usage("--log-prompts writes events, which --read-only does not"));
         }
-        let hooks = hooks::hooks(launch, has("append_event"), wanted.log_prompts)?;
+        let (appends, prompts) = (has("append_event"), wanted.log_prompts);
         let file = wanted.hooks_file.as_deref().unwrap_or(Path::new(hooks::FILE));
         let database = resolved.settings.db.to_str().unwrap_or_default();
-        let merged = move |text: &str| hooks::merged(text, &hooks, database);
+        let merged = move |text: &str| {
+            // A hook for prompts that is there stays, and what it logs must not fill the resume text.
+            let prompts = prompts || appends && hooks::logs_prompts(text, database)?;
+            let hooks = hooks::hooks(launch, appends, prompts).map_err(|error| error.message)?;
+            hooks::merged(text, &hooks, database)
+        };
         let snippet = merged("").map_err(StartError::failure)?;
         parts.push(Part { file: folders.current.join(file), snippet, merged: Box::new(merged) });
     }

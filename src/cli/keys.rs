@@ -173,7 +173,7 @@ async fn chosen(catalog: &dyn Catalog, wanted: &str) -> Result<Key, StartError> 
             "there are several keys `{wanted}`; give the id of one, from `indelible keys list`"
         ))),
         (None, _) => Err(StartError::failure(format!(
-            "there is no key `{wanted}`; `indelible keys list` shows ids and names"
+            "there is no key `{wanted}` that is still in force; `indelible keys list` shows ids and names"
         ))),
     }
 }

@@ -165,8 +165,7 @@ async fn set_paused(
 
 /// The group that --group names.
 pub(super) async fn one_group(catalog: &dyn Catalog, name: Option<&str>) -> Result<Group, StartError> {
-    let name =
-        name.ok_or_else(|| StartError::usage("no group: give --group NAME, or set INDELIBLE_GROUP"))?;
+    let name = crate::config::named_group(name)?;
     let all = catalog.groups().await.map_err(failed)?;
     let known: Vec<String> = all.iter().map(|entry| entry.group.name.clone()).collect();
     all.into_iter().map(|entry| entry.group).find(|group| group.name == name).ok_or_else(|| {

@@ -38,17 +38,17 @@ pub(super) enum VaultAction {
     Grant {
         /// The secret
         name: String,
-        /// api.example.com, or .example.com for every host below it; with :PORT where it is not the usual one; repeatable
-        #[arg(long, value_name = "HOST", required = true)]
+        /// api.example.com, or .example.com for every host below it; with :PORT where it is not the usual one; repeatable, or with commas
+        #[arg(long, value_name = "HOST", required = true, value_delimiter = ',')]
         host: Vec<String>,
-        /// GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS; repeatable [default: GET and HEAD]
-        #[arg(long, value_name = "METHOD")]
+        /// GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS; repeatable, or with commas [default: GET and HEAD]
+        #[arg(long, value_name = "METHOD", value_delimiter = ',')]
         method: Vec<String>,
         /// Only paths under this
         #[arg(long, value_name = "PATH", default_value = "/")]
         path: String,
-        /// How it is sent: bearer, basic, header, header:NAME, query or query:PARAM; repeatable [default: all but query]
-        #[arg(long, value_name = "FORM")]
+        /// How it is sent: bearer, basic, header, header:NAME, query or query:PARAM; repeatable, or with commas [default: all but query]
+        #[arg(long, value_name = "FORM", value_delimiter = ',')]
         auth: Vec<String>,
         /// The hosts may have loopback and private addresses
         #[arg(long)]

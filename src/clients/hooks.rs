@@ -7,7 +7,7 @@
 use super::json::{edit, input, object_of, property};
 use super::{Launch, quoted};
 use crate::error::StartError;
-use jsonc_parser::cst::CstObject;
+use jsonc_parser::cst::{CstArray, CstObject, CstObjectProp};
 use serde_json::{Value, json};
 
 /// The file, below the project's folder: it holds paths of this machine, and this one is not shared.
@@ -16,6 +16,9 @@ pub const FILE: &str = ".claude/settings.local.json";
 /// The reminder that stands in the memory once the conversation is compacted.
 const REMINDER: &str = "The conversation was compacted here. Before anything else write a checkpoint: \
                         what is done, what is open, what comes next.";
+
+/// The words by which the hook for prompts is known.
+const LOGS_PROMPTS: &[&str] = &["call", "append_event", "kind=prompt"];
 
 /// One hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,10 +69,29 @@ pub fn hooks(launch: &Launch, appends: bool, prompts: bool) -> Result<Vec<Hook>,
             event: "UserPromptSubmit",
             matcher: None,
             command: silent(&["append_event", "kind=prompt", "content=@-.prompt"])?,
-            call: &["call", "append_event", "kind=prompt"],
+            call: LOGS_PROMPTS,
         });
     }
     Ok(hooks)
+}
+
+/// Whether a settings file's text has our hook for prompts of this database.
+///
+/// # Errors
+/// As [`merged`].
+pub fn logs_prompts(text: &str, database: &str) -> Result<bool, String> {
+    let mut logs = false;
+    edit(text, |root| {
+        let groups = match object_of(root, "hooks")? {
+            Some(all) => property(&all, "UserPromptSubmit")?.and_then(|found| found.array_value()),
+            None => None,
+        };
+        logs = groups.is_some_and(|groups| {
+            lines(&groups).any(|(_, command)| is_ours(&command, LOGS_PROMPTS, database))
+        });
+        Ok(())
+    })?;
+    Ok(logs)
 }
 
 /// The settings file's text with the hooks in it. A line of ours for the same database is brought up to date;
@@ -101,15 +123,11 @@ fn put(all: &CstObject, hook: &Hook, database: &str) -> Result<(), String> {
             return Ok(());
         }
     };
-    let lines = groups.elements().into_iter().filter_map(|group| group.as_object()?.array_value("hooks"));
-    let lines = lines.flat_map(|lines| lines.elements()).filter_map(|line| line.as_object()?.get("command"));
-    for line in lines {
-        let command = line.value().and_then(|value| value.as_string_lit()?.decoded_value().ok());
-        let Some(command) = command else { continue };
+    for (line, command) in lines(&groups) {
         if command == hook.command {
             return Ok(());
         }
-        if is_older(&command, hook, database) {
+        if is_ours(&command, hook.call, database) {
             line.set_value(input(&json!(hook.command)));
             return Ok(());
         }
@@ -118,11 +136,21 @@ fn put(all: &CstObject, hook: &Hook, database: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a line makes the hook's call on this database, by another program or with other settings.
-fn is_older(command: &str, hook: &Hook, database: &str) -> bool {
+/// The command lines of an event, with where each stands.
+fn lines(groups: &CstArray) -> impl Iterator<Item = (CstObjectProp, String)> {
+    let lines = groups.elements().into_iter().filter_map(|group| group.as_object()?.array_value("hooks"));
+    let lines = lines.flat_map(|lines| lines.elements()).filter_map(|line| line.as_object()?.get("command"));
+    lines.filter_map(|line| {
+        let command = line.value()?.as_string_lit()?.decoded_value().ok()?;
+        Some((line, command))
+    })
+}
+
+/// Whether a line makes this call on this database, by whatever program and with whatever settings.
+fn is_ours(command: &str, call: &[&str], database: &str) -> bool {
     let words = shlex::split(command).unwrap_or_default();
     let has = |word: &str| words.iter().any(|found| found == word);
-    has(database) && hook.call.iter().all(|word| has(word))
+    has(database) && call.iter().all(|word| has(word))
 }
 
 fn group(hook: &Hook) -> Value {

@@ -25,7 +25,7 @@ pub use oauth::{OauthSettings, is_permitted_issuer};
 pub use origin::{Origin, Resolved, Setting};
 pub use raw::RawArgs;
 pub use resolve::{
-    Confirm, Primitives, Profile, Settings, data_folder, database_flag, overlays, resolve,
+    Confirm, Primitives, Profile, Settings, data_folder, database_flag, named_group, overlays, resolve,
     resolve_with_origins,
 };
 pub use vault_key::VaultKey;

@@ -71,6 +71,24 @@ pub struct Primitives {
     pub vault_key: Option<VaultKey>,
 }
 
+impl Primitives {
+    /// The group, for what is about one.
+    ///
+    /// # Errors
+    /// As [`named_group`].
+    pub fn group(&self) -> Result<&str, StartError> {
+        named_group(self.group.as_deref())
+    }
+}
+
+/// The group, where one must be named.
+///
+/// # Errors
+/// None was; exit status 2.
+pub fn named_group(group: Option<&str>) -> Result<&str, StartError> {
+    group.ok_or_else(|| StartError::usage("no group: give --group NAME, or set INDELIBLE_GROUP"))
+}
+
 /// Every setting, judged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {

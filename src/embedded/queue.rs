@@ -151,7 +151,7 @@ pub(super) fn release(connection: &Connection, now: i64) -> Outcome<()> {
     // What is left with a token has a lease that ran out.
     run(
         connection,
-        "UPDATE jobs SET token = NULL, errors = iif(queue LIKE '%/dead', errors, json_insert(errors, '$[#]', ?2))
+        "UPDATE jobs SET token = NULL, errors = iif(queue GLOB '*/dead', errors, json_insert(errors, '$[#]', ?2))
          WHERE token IS NOT NULL AND attempts < ?1",
         params![MOST_ATTEMPTS, EXPIRED],
     )?;

@@ -28,6 +28,9 @@ pub(super) fn spellings(texts: &[&str]) -> BTreeSet<Spelling> {
         found.insert(whole(text.encode_utf16().flat_map(u16::to_le_bytes).collect()));
         found.insert(whole(text.encode_utf16().flat_map(u16::to_be_bytes).collect()));
         found.extend(base64(text.as_bytes()));
+        // Servers that read headers as ISO 8859-1 give the bytes back as letters of their own.
+        let letters: String = text.bytes().map(char::from).collect();
+        found.insert(whole(letters.into_bytes()));
         // Some encoders leave what looks like an escape already, as URLs do with `%41`; it is undone with the others.
         let undone = Layer::ALL.iter().filter_map(|layer| plain(text.as_bytes(), *layer));
         found.extend(undone.filter(|plain| plain.bytes.len() >= SHORTEST).map(|plain| whole(plain.bytes)));

@@ -44,6 +44,8 @@ pub(super) fn is_lack_of_descriptors(_error: &io::Error) -> bool {
     false
 }
 
+pub(super) fn raise_descriptors() {}
+
 pub(super) fn most_descriptors() -> Option<u64> {
     None
 }

@@ -76,6 +76,11 @@ pub fn is_lack_of_descriptors(error: &std::io::Error) -> bool {
     system::is_lack_of_descriptors(error)
 }
 
+/// Takes as many descriptors as a server can use, where the system lets every process have more than it gives at first.
+pub fn raise_descriptors() {
+    system::raise_descriptors();
+}
+
 /// How many descriptors this process may have at once; none where there is no such limit.
 #[must_use]
 pub fn most_descriptors() -> Option<u64> {

@@ -50,6 +50,19 @@ pub(super) fn is_lack_of_descriptors(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
+/// As many as 512 connections and some hundred files of primitives need.
+const DESCRIPTORS: u64 = 8_192;
+
+pub(super) fn raise_descriptors() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let wanted = maximum.unwrap_or(DESCRIPTORS).min(DESCRIPTORS);
+    if current.is_some_and(|current| current < wanted) {
+        // Some systems have a limit of their own below that; then it stays as it is.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum });
+    }
+}
+
 pub(super) fn most_descriptors() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
 }

@@ -84,9 +84,12 @@ pub(super) fn parse(line: &[u8]) -> Parsed {
         let rule = format!("a line may hold {} values; bind large data as one value", values::MAX_VALUES);
         return Parsed::One(Message::Refused(Refusal::new(id_alone(line), INVALID_REQUEST, rule)));
     }
-    match serde_json::from_slice::<Whole>(line)
-        .map(|whole| if whole.twice { None } else { Some(whole.value) })
-    {
+    let whole = serde_json::from_slice::<Whole>(line);
+    if let Ok(Whole { twice: false, twice_below: true, .. }) = &whole {
+        let rule = "a member of an object in `params` stands twice; send each once";
+        return Parsed::One(Message::Refused(Refusal::new(id_alone(line), INVALID_REQUEST, rule)));
+    }
+    match whole.map(|whole| if whole.twice { None } else { Some(whole.value) }) {
         // The library's own words name the place and never quote the line.
         Err(error) => refused(PARSE_ERROR, &format!("the line is not valid JSON: {error}")),
         // Readers differ in which one they take, and here the next one takes none.
@@ -337,6 +340,14 @@ mod tests {
             (deep.as_bytes(), "refused -32700 -"),
             (deep_params.as_bytes(), "refused -32700 -"),
             (br#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, "refused -32600 -"),
+            (
+                br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}"#,
+                "refused -32600 1",
+            ),
+            (
+                br#"[{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":[{"b":1,"b":1}]}}]"#,
+                "refused -32600 -",
+            ),
             (br#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"params":{}}"#, "refused -32600 -"),
             (br#"[{"jsonrpc":"2.0","method":"a/b","method":"a/b"}]"#, "refused -32600 -"),
             (b"5", "refused -32600 -"),

@@ -248,6 +248,18 @@ impl Guarded {
     /// too long.
     pub fn compile(&self, policy: &'static Policy, sql: &str) -> Result<Compiled<'_>, Fault> {
         check_text(sql)?;
+        let compiled = self.compile_for_what_is_known(policy, sql);
+        let Err(fault) = compiled else { return compiled };
+        // SQLite compiles for the schema that this connection has read last, and finds out at the first step that there is
+        // another; what does not compile has no first step.
+        let before = self.schema_version.get();
+        match self.refresh_schema() {
+            Ok(()) if self.schema_version.get() != before => self.compile_for_what_is_known(policy, sql),
+            _ => Err(fault),
+        }
+    }
+
+    fn compile_for_what_is_known(&self, policy: &'static Policy, sql: &str) -> Result<Compiled<'_>, Fault> {
         if let Some(table) = self.bounds()?.hidden.joined(sql) {
             return Err(Refusal::HiddenJoin { table: table.to_owned() }.into());
         }

@@ -175,7 +175,9 @@ pub fn backoff(attempts: u32, jitter: f64) -> i64 {
 /// # Errors
 /// `INVALID_ARGUMENTS` with the rule.
 pub fn check_queue(name: &str, sending: bool) -> Outcome<()> {
-    if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
+    // The dead letters of a queue are there whatever its name.
+    let own = if sending { name } else { name.strip_suffix(DEAD).unwrap_or(name) };
+    if name.is_empty() || own.len() > LONGEST_NAME || name.chars().any(char::is_control) {
         return Err(ToolError::arguments(format!(
             "`queue` must have 1 to {LONGEST_NAME} bytes and no control characters"
         )));
@@ -220,6 +222,10 @@ mod tests {
             ("jobs/dead", true, false),
             ("", false, false),
             ("a\nb", true, false),
+            (&"q".repeat(LONGEST_NAME), true, true),
+            (&"q".repeat(LONGEST_NAME + 1), false, false),
+            (&format!("{}/dead", "q".repeat(LONGEST_NAME)), false, true),
+            (&format!("{}/dead", "q".repeat(LONGEST_NAME + 1)), false, false),
         ] {
             assert_eq!(check_queue(name, sending).is_ok(), good, "{name:?} {sending}");
         }

@@ -82,6 +82,39 @@ fn a_plan_is_the_plan_of_the_schema_as_it_is() {
 }
 
 #[test]
+fn what_compiles_for_the_schema_of_today_is_not_refused_for_that_of_before() {
+    for inside in [false, true] {
+        let mut server =
+            Server::over("CREATE TABLE a(x); CREATE TABLE b(x, y); CREATE VIEW v AS SELECT 1 AS x", &[]);
+        let change = |server: &mut Server, sql: &str| match inside {
+            true => drop(server.destroy(sql).or_else(|_| server.write(sql)).unwrap()),
+            false => server.outside(sql),
+        };
+        server.read("SELECT * FROM a").unwrap();
+        server.write("INSERT INTO a VALUES (1)").unwrap();
+        change(&mut server, "ALTER TABLE a ADD COLUMN y DEFAULT 5");
+        assert_eq!(
+            server.read("SELECT * FROM a UNION ALL SELECT * FROM b").unwrap(),
+            "x,y\n1,5\n# 1 rows",
+            "{inside}"
+        );
+        server.write("INSERT INTO a VALUES (2, 3)").unwrap();
+        change(&mut server, "CREATE UNIQUE INDEX ax ON a(x)");
+        server.write("INSERT INTO a VALUES (2, 4) ON CONFLICT (x) DO UPDATE SET y = 4").unwrap();
+        change(&mut server, "DROP INDEX ax");
+        server.write("CREATE INDEX ax ON a(y)").unwrap();
+        change(&mut server, "DROP VIEW v");
+        change(&mut server, "CREATE TABLE v(x)");
+        server.write("INSERT INTO v VALUES (1)").unwrap();
+        // What does not compile at all says so as before.
+        assert!(
+            server.read("SELECT * FROM a UNION ALL SELECT 1").unwrap_err().contains("UNION ALL"),
+            "{inside}"
+        );
+    }
+}
+
+#[test]
 fn what_is_only_explained_changes_nothing() {
     let mut server = Server::over("CREATE TABLE t(a, b); INSERT INTO t VALUES (1, 2)", &[]);
     for query in ["EXPLAIN DELETE FROM t", "EXPLAIN QUERY PLAN UPDATE t SET a = 2", "EXPLAIN DROP TABLE t"] {

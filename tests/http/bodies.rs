@@ -28,8 +28,8 @@ fn what_is_no_message_is_refused_as_on_stdin() {
         (r#"{"jsonrpc":"2.0","jsonrpc":"2.0","id":7,"method":"ping"}"#, 400, -32600, Value::Null),
         (
             r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","name":"nope"}}"#,
-            200,
-            -32602,
+            400,
+            -32600,
             json!(7),
         ),
         (r#"{"jsonrpc":"2.0","id":7}"#, 400, -32600, json!(7)),

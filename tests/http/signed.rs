@@ -5,6 +5,7 @@ use super::hall::{Hall, people};
 use super::{TOKEN, support};
 use http::Request;
 use serde_json::{Value, json};
+use std::io::Write;
 use std::process::Command;
 
 const PATH: &str = "/mcp/team";
@@ -214,6 +215,40 @@ fn what_is_done_by_url_is_logged_as_calls_are() {
         assert_eq!(found, [&json!(by), &json!("k"), &json!("files"), &json!("team"), &status], "{row}");
         assert_eq!(row["session"], rows[0]["session"]);
     }
+}
+
+#[test]
+fn a_write_of_a_client_that_is_gone_is_logged_too() {
+    let folder = tempfile::tempdir().unwrap();
+    people(folder.path(), &["groups", "create", "team"]);
+    people(folder.path(), &["primitives", "create", "storage", "files", "--group", "team"]);
+    let key = people(folder.path(), &["keys", "create", "--group", "team"]);
+    let log = folder.path().join("audit.jsonl");
+    let hall = Hall::on(folder, &["--audit-log", log.to_str().unwrap()], &[]);
+    let body = "x".repeat(200_000);
+    for number in 0..40_u64 {
+        let url = sign(&hall, &key, json!({"key": format!("k{number}"), "method": "PUT"}));
+        let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+        let mut stream = std::net::TcpStream::connect(host).unwrap();
+        let head = format!("PUT /{path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {}\r\n\r\n", body.len());
+        stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+        std::thread::sleep(std::time::Duration::from_micros(number * 250));
+    }
+    // What was written when its client went may be on its way still.
+    let written = || hall.ok(PATH, &key, "storage_list", json!({}))["data"].as_array().unwrap().len();
+    let logged = || {
+        let text = std::fs::read_to_string(&log).unwrap();
+        let rows = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        rows.filter(|row| row["tool"] == "signed PUT" && row["ok"] == json!(true)).count()
+    };
+    for _ in 0..500 {
+        if written() == logged() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert_eq!(written(), logged());
+    assert!(written() > 0, "the clients went too early to say anything");
 }
 
 #[test]

@@ -94,7 +94,7 @@ pub(super) async fn collected(
         return Err(Unread::TooLong);
     }
     let read = async {
-        let _room = room.0.take(owner, length / BLOCK_BYTES + 1).await;
+        let _room = room.0.take(owner, length.div_ceil(BLOCK_BYTES).max(1)).await;
         let mut reading = Request::new(body);
         DefaultBodyLimit::max(most).apply(&mut reading);
         Bytes::from_request(reading, &()).await

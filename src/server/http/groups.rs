@@ -142,10 +142,11 @@ impl Turned {
                 &format!(
                     "{lead}, error=\"invalid_token\", error_description=\"not a key of this server, or one that is revoked or has expired\""
                 ),
-                "this is no key of this server, or it is revoked or has expired; ask a person for another\n",
+                "this server takes no such key or token, or it is revoked or has expired; ask a person for another\n",
             ),
             Self::Elsewhere => {
-                let words = "the key is not for this path; it opens the group that it was made for\n";
+                let words =
+                    "the key or token is not for this path; it opens the groups that it was made for\n";
                 let mut response = (StatusCode::FORBIDDEN, words).into_response();
                 let value = format!("Bearer realm=\"indelible\"{lead}, error=\"insufficient_scope\"");
                 if let Some(value) = HeaderValue::try_from(value).ok().filter(|_| !lead.is_empty()) {

@@ -84,7 +84,9 @@ async fn write<G: Groups>(
     RawQuery(query): RawQuery,
     request: Request,
 ) -> Response {
-    answered(&route, &primitive, query, request, true).await
+    // In a task of its own: the client may go, and what it has written is noted all the same.
+    let work = async move { answered(&route, &primitive, query, request, true).await };
+    tokio::spawn(work).await.unwrap_or_else(|_| guarded(StatusCode::INTERNAL_SERVER_ERROR.into_response()))
 }
 
 /// Judges the URL, does what it allows, and has it noted as calls are.
