@@ -30,9 +30,9 @@ variable, and that before the default. Variables that are switches take 1, 0, tr
 
 Exit statuses:
   0  done; for verify: the chain is intact
-  1  the database cannot be served, the tool's answer is an error, or doctor found a problem
+  1  it could not be done: say, no database to serve, a tool's error, a problem that doctor found
   2  a flag, a variable or an argument is wrong
-  3  verify: the chain is broken or has another head, or the snapshot cannot be restored
+  3  verify: the chain is broken or has another head; snapshots verify: it cannot be restored
   4  verify: the file cannot be read as an Indelible database";
 
 /// The whole command line.

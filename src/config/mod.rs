@@ -14,6 +14,7 @@ mod given;
 mod http;
 mod oauth;
 mod origin;
+mod primitives;
 mod raw;
 mod resolve;
 mod value;
@@ -23,9 +24,9 @@ pub use given::GivenLimits;
 pub use http::{HttpArgs, HttpSettings, Token, http};
 pub use oauth::{OauthSettings, is_permitted_issuer};
 pub use origin::{Origin, Resolved, Setting};
+pub use primitives::{Primitives, named_group};
 pub use raw::RawArgs;
 pub use resolve::{
-    Confirm, Primitives, Profile, Settings, data_folder, database_flag, named_group, overlays, resolve,
-    resolve_with_origins,
+    Confirm, Profile, Settings, data_folder, database_flag, overlays, resolve, resolve_with_origins,
 };
 pub use vault_key::VaultKey;

@@ -5,9 +5,10 @@
 
 use super::GivenLimits;
 use super::origin::{self, Resolved};
+use super::primitives::Primitives;
 use super::raw::RawArgs;
 use super::value::Given;
-use super::vault_key::{self, VaultKey};
+use super::vault_key;
 use crate::audit::Keep;
 use crate::error::StartError;
 use crate::spec::model::{Defaults, Serves};
@@ -56,37 +57,6 @@ impl Confirm {
             Self::Destructive => "destructive",
         }
     }
-}
-
-/// Where primitives are kept, and whose.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Primitives {
-    /// The data folder, absolute.
-    pub data: PathBuf,
-    /// The group; none where it was not given.
-    pub group: Option<String>,
-    /// The folder of the model that recalls memories by meaning, absolute.
-    pub embedding_model: Option<PathBuf>,
-    /// The key of the vaults; none where the data folder has it.
-    pub vault_key: Option<VaultKey>,
-}
-
-impl Primitives {
-    /// The group, for what is about one.
-    ///
-    /// # Errors
-    /// As [`named_group`].
-    pub fn group(&self) -> Result<&str, StartError> {
-        named_group(self.group.as_deref())
-    }
-}
-
-/// The group, where one must be named.
-///
-/// # Errors
-/// None was; exit status 2.
-pub fn named_group(group: Option<&str>) -> Result<&str, StartError> {
-    group.ok_or_else(|| StartError::usage("no group: give --group NAME, or set INDELIBLE_GROUP"))
 }
 
 /// Every setting, judged.

@@ -123,8 +123,13 @@ async fn exchange(
     let route = outbound.route(&asked.url, private).await.map_err(|why| no_route(why, &host, &entry.name))?;
     let value = vault.value(entry.name.clone(), entry.version).await?;
     let hidden = request::carry(auth, value.reveal(), &mut asked.url, &mut asked.headers)?;
-    let texts: Vec<&str> = hidden.iter().map(|text| text.as_str()).collect();
-    let redactor = Redactor::new(&texts).ok_or_else(|| {
+    // A long secret has many spellings, and others' calls are on this thread.
+    let made = tokio::task::spawn_blocking(move || {
+        let texts: Vec<&str> = hidden.iter().map(|text| text.as_str()).collect();
+        Redactor::new(&texts)
+    });
+    let ending = |_| ToolError::new(ErrorCode::Busy, "the server is ending; nothing was sent");
+    let redactor = made.await.map_err(ending)?.ok_or_else(|| {
         ToolError::new(
             ErrorCode::TooLarge,
             "the secret is too large to be looked for in an answer; nothing was sent",
@@ -132,7 +137,7 @@ async fn exchange(
     })?;
     let most = MOST_SHOWN + redactor.margin();
     match outbound.send(asked, route, most).await {
-        // A quarter of a megabyte full of escapes takes a while, and others' calls are on this thread.
+        // So does a quarter of a megabyte full of escapes.
         Ok(answer) => tokio::task::spawn_blocking(move || clean(answer, &redactor)).await.map_err(|_| {
             ToolError::new(
                 ErrorCode::Busy,
