@@ -217,7 +217,6 @@ pub struct Verdict {
 /// One line for stderr, and the exit status.
 pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Result<u8, StartError> {
     crate::sandbox::survive_file_size_limits();
-    crate::platform::raise_descriptors();
     let mut args = args.peekable();
     let name = args.next().unwrap_or_else(|| "indelible".into());
     // Workers start often and must start fast, and no person calls them.
@@ -225,6 +224,7 @@ pub fn run<P: Program>(program: &P, args: impl Iterator<Item = OsString>) -> Res
         program.worker()?;
         return Ok(EXIT_OK);
     }
+    crate::platform::raise_descriptors();
     let cli = match Cli::try_parse_from(std::iter::once(name).chain(args)) {
         Ok(cli) => cli,
         Err(error) => return usage::answer(&error),

@@ -12,12 +12,15 @@
 )]
 
 mod chain;
+#[path = "../support/dice.rs"]
+mod dice;
 mod lines;
 mod render;
 mod sql;
 mod worker_protocol;
 mod yaml;
 
+use dice::Dice;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -25,17 +28,7 @@ fn from_environment(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap())
 }
 
-/// Numbers that look random and can be had again.
-struct Dice(u64);
-
 impl Dice {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16) as usize % bound.max(1)
-    }
-
     fn bytes(&mut self, most: usize) -> Vec<u8> {
         (0..self.below(most)).map(|_| self.below(256) as u8).collect()
     }

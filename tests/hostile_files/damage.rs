@@ -1,5 +1,6 @@
 //! Bytes that are not what they were: flipped bits, cut ends, pages in each other's place.
 
+use crate::dice::Dice;
 use crate::support::Bench;
 use crate::{Way, bytes, from_environment, laid, survive};
 
@@ -25,18 +26,6 @@ const SCHEMA: &str = "
 
 const TABLES: &[&str] =
     &["notes", "pairs", "made", "large", "words", "older", "boxes", "both", "sqlite_stat1"];
-
-/// Numbers that look random and can be had again.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16) as usize % bound.max(1)
-    }
-}
 
 /// The database's bytes, and with `wal` those of a -wal that holds the later half of it.
 fn sound(wal: bool, page_size: usize) -> (Vec<u8>, Option<Vec<u8>>) {

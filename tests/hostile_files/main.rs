@@ -14,6 +14,8 @@
 
 mod corpus;
 mod damage;
+#[path = "../support/dice.rs"]
+mod dice;
 mod formats;
 mod long;
 mod schemas;

@@ -44,6 +44,18 @@ impl Hall {
         Self { server, visitor, folder }
     }
 
+    /// With a log in a file, a group `team` with a storage in it, and a key of that.
+    #[track_caller]
+    pub(crate) fn logged() -> (Self, String, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        people(folder.path(), &["groups", "create", "team"]);
+        people(folder.path(), &["primitives", "create", "storage", "files", "--group", "team"]);
+        let key = people(folder.path(), &["keys", "create", "--group", "team"]);
+        let log = folder.path().join("audit.jsonl");
+        let hall = Self::on(folder, &["--audit-log", log.to_str().unwrap()], &[]);
+        (hall, key, log)
+    }
+
     pub(crate) fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }

@@ -166,12 +166,7 @@ fn whoever_waits_under_a_key_that_is_taken_back_gets_no_job() {
 
 #[test]
 fn every_row_of_the_log_says_who_called_and_what_for() {
-    let folder = tempfile::tempdir().unwrap();
-    people(folder.path(), &["groups", "create", "team"]);
-    people(folder.path(), &["primitives", "create", "storage", "files", "--group", "team"]);
-    let key = people(folder.path(), &["keys", "create", "--group", "team"]);
-    let log = folder.path().join("audit.jsonl");
-    let hall = Hall::on(folder, &["--audit-log", log.to_str().unwrap()], &[]);
+    let (hall, key, log) = Hall::logged();
     let rows = [
         ("storage_write", json!({"key": "object", "content": "x"})),
         ("storage_read", json!({"key": "object"})),

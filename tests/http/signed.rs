@@ -169,12 +169,7 @@ fn every_condition_of_a_put_is_enforced() {
 
 #[test]
 fn what_is_done_by_url_is_logged_as_calls_are() {
-    let folder = tempfile::tempdir().unwrap();
-    people(folder.path(), &["groups", "create", "team"]);
-    people(folder.path(), &["primitives", "create", "storage", "files", "--group", "team"]);
-    let key = people(folder.path(), &["keys", "create", "--group", "team"]);
-    let log = folder.path().join("audit.jsonl");
-    let hall = Hall::on(folder, &["--audit-log", log.to_str().unwrap()], &[]);
+    let (hall, key, log) = Hall::logged();
     let put = sign(&hall, &key, json!({"key": "k", "method": "PUT", "max_size": 3}));
     let get = sign(&hall, &key, json!({"key": "k"}));
     assert_eq!(ask(&hall, "PUT", &put, &[], "1234").status, 413);
@@ -219,12 +214,7 @@ fn what_is_done_by_url_is_logged_as_calls_are() {
 
 #[test]
 fn a_write_of_a_client_that_is_gone_is_logged_too() {
-    let folder = tempfile::tempdir().unwrap();
-    people(folder.path(), &["groups", "create", "team"]);
-    people(folder.path(), &["primitives", "create", "storage", "files", "--group", "team"]);
-    let key = people(folder.path(), &["keys", "create", "--group", "team"]);
-    let log = folder.path().join("audit.jsonl");
-    let hall = Hall::on(folder, &["--audit-log", log.to_str().unwrap()], &[]);
+    let (hall, key, log) = Hall::logged();
     let body = "x".repeat(200_000);
     for number in 0..40_u64 {
         let url = sign(&hall, &key, json!({"key": format!("k{number}"), "method": "PUT"}));
